@@ -1,0 +1,122 @@
+/* Codecs turn a view into frames and back. A frame is checked in the pass that decodes it; what is not whole,
+ * or not what the caller expects, is an error that names the field. */
+#ifndef KVARTET_CODEC_H_
+#define KVARTET_CODEC_H_
+
+#include "base.h"
+#include "key.h"
+#include "model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef uint64_t kvt_codec_t;
+
+/* Largest frame the format allows. */
+#define KVT_FRAME_BYTES_MAX ((uint64_t)1 << 40)
+
+typedef struct kvt_codec_options {
+  uint32_t struct_size;
+  uint32_t group_tokens;   /* kivi: tokens that share K's scale in a channel, 16 to 1,024; default 32 */
+  uint32_t group_channels; /* kivi: channels that share V's scale in a token, 8 to 8,192; default 32; capped
+                              at the row */
+  uint32_t reserved;       /* 0 */
+  const char* name;        /* "raw", "int8", "kivi2", "kivi4"; default "raw" */
+  size_t name_len;
+} kvt_codec_options_t;
+
+/* Fills defaults. Threads: any. Blocks: no. Since: 0.1. */
+KVT_API void kvt_codec_options_init(kvt_codec_options_t* options, size_t struct_size);
+
+/* Creates a codec for a model.
+ *   raw    rows as the model's element type, bit-exact.
+ *   int8   symmetric, one f16 scale per token and head.
+ *   kivi2, kivi4   asymmetric 2 or 4 bits; K per channel over groups of tokens, V per token over groups of
+ * channels; f16 scale and minimum a group (KIVI, arXiv 2402.02750). NaN and infinities in lossy codecs: NaN
+ * decodes as 0 and infinities as the largest finite value of their group's type, and both are counted; raw
+ * keeps every bit.
+ * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_UNSUPPORTED (an unknown name, or a lossy codec on fp8
+ * rows); KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Owner: the caller. Threads: any; a codec is immutable
+ * and may be shared. Blocks: no. Since: 0.1. */
+KVT_API kvt_status_t kvt_codec_create(kvt_model_t model, const kvt_codec_options_t* options,
+                                      kvt_codec_t* codec);
+
+/* Ends a codec; 0 and stale ids are accepted; operations in flight keep what they need. Threads: any. Blocks:
+ * no. Since: 0.1. */
+KVT_API void kvt_codec_destroy(kvt_codec_t codec);
+
+/* What a frame is of: written by encode, demanded by decode. */
+typedef struct kvt_frame_spec {
+  uint32_t struct_size;
+  uint32_t layer_begin; /* layers [layer_begin, layer_end); encode: written; decode: wanted. Default all of
+                           the view's */
+  uint32_t layer_end;
+  uint32_t exempt_first; /* encode: this many first tokens of the frame are kept raw (attention sinks);
+                            decode: ignored */
+  uint32_t exempt_last;  /* encode: this many last tokens of the frame are kept raw (recent window); decode:
+                            ignored */
+  uint32_t reserved;     /* 0 */
+  uint64_t token_begin;  /* first token inside the view */
+  uint64_t token_count;  /* tokens of the frame */
+  uint8_t key[KVT_KEY_BYTES]; /* of the block or run; all zero: unnamed */
+  uint8_t namespace_digest[KVT_NAMESPACE_DIGEST_BYTES];
+  /* The position checked is the view's first_position + token_begin. */
+} kvt_frame_spec_t;
+
+/* Fills defaults: zero key and digest, all layers of the view, no exempt tokens. Threads: any. Blocks: no.
+ * Since: 0.1. */
+KVT_API void kvt_frame_spec_init(kvt_frame_spec_t* spec, size_t struct_size);
+
+/* What a codec did. */
+typedef struct kvt_codec_report {
+  uint32_t struct_size;
+  uint32_t segments;      /* segments written or checked */
+  uint64_t frame_bytes;   /* the whole frame */
+  uint64_t decoded_bytes; /* rows at the view's element size */
+  uint64_t nonfinite;     /* encode by a lossy codec: NaN and infinities met */
+  uint64_t checksums;     /* checksums computed or verified */
+} kvt_codec_report_t;
+
+/* An upper bound of the frame that encode would write for `spec`; no row is read.
+ * @return KVT_OK and as kvt_codec_encode. Threads: any. Blocks: no. Since: 0.1. */
+KVT_API kvt_status_t kvt_codec_bound(kvt_codec_t codec, const kvt_view_t* view, const kvt_frame_spec_t* spec,
+                                     uint64_t* bytes);
+
+/* Encodes tokens of a view into one frame.
+ * @param buf, cap  out: the frame; 64-byte alignment is fastest, none is required. @param needed out: the
+ * frame's bytes, or with KVT_ERR_BUFFER_TOO_SMALL the bound.
+ * @param report    out, may be NULL; struct_size set by the caller.
+ * @return KVT_OK; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_OUT_OF_RANGE (tokens or layers
+ * beyond the view); KVT_ERR_UNSUPPORTED; KVT_ERR_UNAVAILABLE (device memory); KVT_ERR_STALE_HANDLE;
+ * KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: no (computes). Since: 0.1. */
+KVT_API kvt_status_t kvt_codec_encode(kvt_codec_t codec, const kvt_view_t* view, const kvt_frame_spec_t* spec,
+                                      uint8_t* buf, size_t cap, size_t* needed, kvt_codec_report_t* report);
+
+/* Checks a frame against `spec` and decodes it into the view, converting to the view's element type. Any
+ * codec of the same model decodes any frame: the frame says how it was made.
+ * @return KVT_OK: every byte asked for was checked and written. Otherwise the rows written so far are
+ * unspecified and must not be used: KVT_ERR_CORRUPT; KVT_ERR_MISMATCH (names model, shard, key, namespace,
+ * position or layers); KVT_ERR_VERSION; KVT_ERR_PROFILE_MISSING; KVT_ERR_INVALID_ARGUMENT;
+ * KVT_ERR_OUT_OF_RANGE; KVT_ERR_UNSUPPORTED; KVT_ERR_UNAVAILABLE; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE.
+ * Threads: any. Blocks: no (computes). Since: 0.1. */
+KVT_API kvt_status_t kvt_codec_decode(kvt_codec_t codec, const uint8_t* frame, size_t frame_len,
+                                      const kvt_frame_spec_t* spec, const kvt_view_t* view,
+                                      kvt_codec_report_t* report);
+
+/* Checks a frame whole (structure and every checksum) without decoding. No model is needed.
+ * @return KVT_OK; KVT_ERR_CORRUPT; KVT_ERR_VERSION; KVT_ERR_INVALID_ARGUMENT. Threads: any. Blocks: no.
+ * Since: 0.1. */
+KVT_API kvt_status_t kvt_frame_verify(const uint8_t* frame, size_t frame_len);
+
+/* Describes a frame's header as JSON (UTF-8, no NUL) after checking the header.
+ * @return KVT_OK; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_CORRUPT; KVT_ERR_VERSION; KVT_ERR_INVALID_ARGUMENT.
+ * Threads: any. Blocks: no. Since: 0.1. */
+KVT_API kvt_status_t kvt_frame_describe(const uint8_t* frame, size_t frame_len, char* buf, size_t cap,
+                                        size_t* needed);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* KVARTET_CODEC_H_ */

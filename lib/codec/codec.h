@@ -1,0 +1,61 @@
+// Codec: turns rows of a view into a frame and a frame into rows. Immutable after Create; thread-safe.
+#ifndef KVARTET_LIB_CODEC_CODEC_H_
+#define KVARTET_LIB_CODEC_CODEC_H_
+
+#include <memory>
+
+#include "base/bytes.h"
+#include "base/handles.h"
+#include "base/status.h"
+#include "codec/frame.h"
+#include "kvartet/codec.h"
+#include "model/model.h"
+#include "model/view.h"
+
+namespace kvt {
+
+// kvt_frame_spec_t after checks against a view.
+struct FrameSpec {
+  uint32_t layer_begin = 0, layer_end = 0;
+  uint32_t exempt_first = 0, exempt_last = 0;
+  uint64_t token_begin = 0, token_count = 0;
+  Key key;
+  NamespaceDigest namespace_digest{};
+
+  static StatusOr<FrameSpec> Check(const View& view, const kvt_frame_spec_t* spec);
+};
+
+struct CodecReport {
+  uint32_t segments = 0;
+  uint64_t frame_bytes = 0, decoded_bytes = 0, nonfinite = 0, checksums = 0;
+};
+
+class Codec {
+ public:
+  // `options` has been through ReadStruct.
+  static StatusOr<std::shared_ptr<const Codec>> Create(std::shared_ptr<const Model> model,
+                                                       const kvt_codec_options_t& options);
+
+  const Model& model() const { return *model_; }
+
+  // Upper bound of Encode's frame.
+  StatusOr<uint64_t> Bound(const View& view, const FrameSpec& spec) const;
+  // Writes the frame to the front of `out`; KVT_ERR_BUFFER_TOO_SMALL when `out` is shorter than the frame.
+  StatusOr<CodecReport> Encode(const View& view, const FrameSpec& spec, MutableBytes out) const;
+  // Checks the frame against `spec` and decodes it into the view; see kvt_codec_decode.
+  StatusOr<CodecReport> Decode(Bytes frame, const FrameSpec& spec, const View& view) const;
+
+ private:
+  struct Parameters;
+  explicit Codec(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+  std::shared_ptr<const Model> model_;
+};
+
+template <>
+struct HandleTraits<const Codec> {
+  static constexpr HandleType kType = HandleType::kCodec;
+};
+
+}  // namespace kvt
+
+#endif  // KVARTET_LIB_CODEC_CODEC_H_
