@@ -14,9 +14,10 @@ KINDS = {"added", "changed", "fixed", "removed", "abi"}
 SLUG = re.compile(r"[a-z0-9][a-z0-9-]{2,60}\.md")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b")
-# Each public declaration says who owns, from which threads, whether it blocks, and since when.
+# Each public declaration says from which threads, whether it blocks, and since when; declarations that follow one
+# another without a blank line share a comment.
 DECLARATION = re.compile(r"^KVT_API\b[^;]*;", re.MULTILINE | re.DOTALL)
-REQUIRED_WORDS = ("Threads:", "Blocks:", "Since:")
+REQUIRED_WORDS = ("threads", "block", "since")
 
 
 def tracked():
@@ -103,9 +104,8 @@ def comments():
         text = path.read_text(encoding="utf-8")
         for match in DECLARATION.finditer(text):
             number = text.count("\n", 0, match.start()) + 1
-            before = text[: match.start()].rstrip()
-            start = before.rfind("/*")
-            comment = before[start:] if before.endswith("*/") and start >= 0 else ""
+            before = text[: match.start()].rsplit("\n\n", 1)[-1]
+            comment = before[max(before.rfind("/*"), 0):].lower() if "*/" in before else ""
             missing = [word for word in REQUIRED_WORDS if word not in comment]
             if missing:
                 name = re.search(r"(kvt_\w+)\s*\(", match.group(0))
