@@ -52,16 +52,16 @@ KVT_API kvt_status_t kvt_request_part(kvt_meter_t meter, uint64_t request, int32
 
 /* Moves time between parts after the fact, for work that another process measured: takes `nanoseconds` out of
  * `from` into `to`.
- * @return KVT_ERR_OUT_OF_RANGE when `from` has less. Since: 0.1. */
+ * @return KVT_ERR_OUT_OF_RANGE when `from` has less. Threads: as kvt_request_part. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_request_attribute(kvt_meter_t meter, uint64_t request, int32_t from, int32_t to,
                                            uint64_t nanoseconds);
 
 /* Marks the first token: closes the running part; the parts now add up to TTFT. Then, or at any time,
- * counters may be added. Since: 0.1. */
+ * counters may be added. Threads: as kvt_request_part. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_request_first_token(kvt_meter_t meter, uint64_t request);
 KVT_API kvt_status_t kvt_request_count(kvt_meter_t meter, uint64_t request, int32_t counter, uint64_t amount);
 
-/* Ends a request and folds it into the meter. Since: 0.1. */
+/* Ends a request and folds it into the meter. Threads: as kvt_request_part. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_request_end(kvt_meter_t meter, uint64_t request);
 
 /* Copies the meter as JSON:

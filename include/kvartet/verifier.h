@@ -99,37 +99,42 @@ KVT_API void kvt_verifier_destroy(kvt_verifier_t verifier);
 
 /* The action to carry out now; asking again gives the same until it is reported. @param action out;
  * struct_size set by the caller.
- * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Blocks: no. Since:
- * 0.1. */
+ * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE.
+ * Threads: one at a time. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_verifier_next(kvt_verifier_t verifier, kvt_action_t* action);
 
 /* Reports a draft: count <= n tokens (fewer when the host stops early; 0 gives a fallback step). @param
  * microseconds  measured time of the draft.
  * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT (an id outside of the vocabulary, more than asked for, or another
- * action is due); handles. Blocks: no. Since: 0.1. */
+ * action is due); handles. Threads: one at a time. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_verifier_drafted(kvt_verifier_t verifier, const int32_t* tokens, size_t count,
                                           uint64_t microseconds);
 
 /* Reports that the full cache is in place (status KVT_OK) or is not (any error: the sequence cannot commit
  * and the next action is PREFETCH again, or DONE with KVT_REASON_FULL_LATE once the host gives up by
- * kvt_verifier_cancel). Blocks: no. Since: 0.1. */
+ * kvt_verifier_cancel). Threads: one at a time. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_verifier_loaded(kvt_verifier_t verifier, kvt_status_t status, uint64_t microseconds);
 
 /* Reports the full cache's rows, pending's first: argmax and top-two logit gap of each (gaps may be NULL
  * unless level B). A NaN gap marks a row whose logits were not finite: it commits nothing and the round is
  * refused with KVT_ERR_CORRUPT; the action stays due. Rows beyond a mismatch are ignored. count is n + 1 (or
- * 1 for FALLBACK). Blocks: no. Since: 0.1. */
+ * 1 for FALLBACK). Threads: one at a time. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_verifier_verified(kvt_verifier_t verifier, const int32_t* tokens, const float* gaps,
                                            size_t count, uint64_t microseconds);
 
+/* Report that the action of that name was carried out: the token that the recheck of one row gave, the tails
+ * cut off both caches, the tokens handed on.
+ * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT (another action is due); handles. Threads: one at a time. Blocks:
+ * no. Since: 0.1. */
 KVT_API kvt_status_t kvt_verifier_rechecked(kvt_verifier_t verifier, int32_t token, uint64_t microseconds);
 KVT_API kvt_status_t kvt_verifier_rolled_back(kvt_verifier_t verifier);
 KVT_API kvt_status_t kvt_verifier_committed(kvt_verifier_t verifier);
 
-/* Ends the sequence at once: what was committed stays; the next action is DONE. Blocks: no. Since: 0.1. */
+/* Ends the sequence at once: what was committed stays; the next action is DONE. Threads: one at a time.
+ * Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_verifier_cancel(kvt_verifier_t verifier);
 
-/* @param stats out; struct_size set by the caller. Blocks: no. Since: 0.1. */
+/* @param stats out; struct_size set by the caller. Threads: one at a time. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_verifier_stats(kvt_verifier_t verifier, kvt_verifier_stats_t* stats);
 
 /* Classifies a start-up probe. The host decodes the same tokens one by one and inside batches of several
