@@ -82,6 +82,24 @@ def analyse(source, directory, arguments):
     return found
 
 
+# Writes a guarded member without its lock: the analysis must refuse it.
+UNGUARDED = """#include "base/mutex.h"
+struct Counter {
+  kvt::Mutex mu;
+  int value ABSL_GUARDED_BY(mu) = 0;
+  void Add() { ++value; }
+};
+void Use(Counter& counter) { counter.Add(); }
+"""
+
+
+def self_test(directory, arguments):
+    run = [CLANG, *arguments, *THREAD_SAFETY, "-x", "c++", "-"]
+    result = subprocess.run(run, cwd=directory, input=UNGUARDED, capture_output=True, text=True, check=False)
+    if result.returncode == 0 or "requires holding mutex" not in result.stderr:
+        sys.exit(f"analyse: self-test: an unguarded write was not found\n{result.stderr}")
+
+
 def main():
     global COMMON
     parser = argparse.ArgumentParser(description=__doc__)
@@ -95,6 +113,7 @@ def main():
     files = entries(options.build.resolve())
     if not files:
         sys.exit(f"analyse: {options.build}/compile_commands.json names no file of lib/ or kernels/")
+    self_test(*next(flags for source, flags in files if "lib" in source.relative_to(ROOT).parts))
     for source, (directory, arguments) in files:
         mark = memory / fingerprint(source, arguments)
         if not mark.exists():

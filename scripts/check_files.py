@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks of the tracked files that no compiler makes: length, unfinished work, doc links, change fragments.
-Usage: check_files.py lengths|unfinished|links|changes|comments"""
+Usage: check_files.py lengths|unfinished|links|changes|comments|forbidden"""
 import pathlib
 import re
 import subprocess
@@ -10,6 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = {".h", ".hpp", ".c", ".cc", ".cpp", ".cu", ".cuh", ".py", ".sh", ".i", ".go", ".java", ".rs"}
 MAX_LINES = 450
 MAX_BYTES = 1 << 20
+MAX_SAMPLE_LINES = 100
 KINDS = {"added", "changed", "fixed", "removed", "abi"}
 SLUG = re.compile(r"[a-z0-9][a-z0-9-]{2,60}\.md")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -41,6 +42,8 @@ def lengths():
             lines = path.read_bytes().count(b"\n")
             if lines > MAX_LINES:
                 yield f"{path}: {lines} lines; the limit is {MAX_LINES}: split it by idea"
+            if path.relative_to(ROOT).parts[0] == "samples" and lines > MAX_SAMPLE_LINES:
+                yield f"{path}: {lines} lines; a sample has at most {MAX_SAMPLE_LINES}"
             if path.read_bytes()[-1:] not in (b"\n", b""):
                 yield f"{path}: no newline at the end"
     agents = ROOT / "AGENTS.md"
@@ -112,7 +115,31 @@ def comments():
                 yield f"{path}:{number}: {name.group(1) if name else 'declaration'}: its comment lacks {', '.join(missing)}"
 
 
-CHECKS = {check.__name__: check for check in (lengths, unfinished, links, changes, comments)}
+# What the library must not do in its host's process, and locks that ThreadSanitizer does not see.
+FORBIDDEN = [
+    (re.compile(r"absl/synchronization|absl::(Mutex|CondVar|Notification)\b"), "use kvt::Mutex and kvt::CondVar"),
+    (re.compile(r"std::(mutex|shared_mutex|recursive_mutex|lock_guard|scoped_lock|unique_lock)\b"), "use kvt::Mutex"),
+    (re.compile(r"(?<![\w.>])(std::)?(signal|sigaction|setlocale|exit|_exit|abort|atexit)\s*\("), "a library leaves the process alone"),
+    (re.compile(r"\.detach\(\)"), "every thread is joined"),
+    (re.compile(r"(?<![\w.>])(std::)?(printf|puts|cerr|cout)\b"), "a library logs to its sink only"),
+]
+
+
+def forbidden():
+    for path in tracked():
+        parts = path.relative_to(ROOT).parts
+        if parts[0] not in ("lib", "kernels") or path.suffix not in SOURCES or is_generated(path):
+            continue
+        if parts == ("lib", "base", "mutex.h"):
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            code = re.sub(r"//.*|\"(\\.|[^\"\\])*\"", "", line)
+            for pattern, advice in FORBIDDEN:
+                if pattern.search(line if "include" in line else code):
+                    yield f"{path}:{number}: {advice}: {line.strip()}"
+
+
+CHECKS = {check.__name__: check for check in (lengths, unfinished, links, changes, comments, forbidden)}
 
 
 def main():
