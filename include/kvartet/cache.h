@@ -110,7 +110,7 @@ KVT_API kvt_status_t kvt_cache_get(kvt_cache_t cache, const uint8_t key[KVT_KEY_
  * KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: file: for the disk. Since: 0.1. */
 KVT_API kvt_status_t kvt_cache_remove(kvt_cache_t cache, const uint8_t* keys, size_t count, size_t* removed);
 
-typedef struct kvt_cache_stats {
+typedef struct kvt_cache_stats_s {
   uint32_t struct_size;
   uint32_t reserved;
   uint64_t frames;         /* visible */

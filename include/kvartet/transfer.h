@@ -137,7 +137,7 @@ KVT_API kvt_status_t kvt_node_wait(kvt_node_t node, uint64_t operation, int64_t 
 KVT_API kvt_status_t kvt_node_cancel(kvt_node_t node, uint64_t operation);
 KVT_API kvt_status_t kvt_node_event_fd(kvt_node_t node, int32_t* fd);
 
-typedef struct kvt_node_stats {
+typedef struct kvt_node_stats_s {
   uint32_t struct_size;
   uint32_t connections;
   uint64_t bytes_sent, bytes_received; /* payload and framing */

@@ -80,7 +80,7 @@ typedef struct kvt_action {
   int32_t tokens[KVT_VERIFIER_MAX_DRAFT + 1]; /* VERIFY: pending then draft; COMMIT: the tokens */
 } kvt_action_t;
 
-typedef struct kvt_verifier_stats {
+typedef struct kvt_verifier_stats_s {
   uint32_t struct_size;
   uint32_t reserved;
   uint64_t rounds, drafted, accepted, committed, fallbacks, rechecks, nonfinite;
