@@ -1,9 +1,8 @@
 # shellcheck shell=bash
-# Runs one area's benchmark program and keeps its figures: build/bench/AREA.md and AREA.json (or --json FILE).
-# An area is a program build/release/tests/bench/bench_AREA that takes --json FILE --markdown FILE [--peer PROGRAM].
+# Runs one area's benchmarks and keeps the figures: build/bench/AREA.md and AREA.json (or --json FILE).
 
 run_bench() {
-  local area=core json="" program arguments
+  local area=core json="" peer
   while [ $# -gt 0 ]; do
     case "$1" in
       --json)
@@ -21,16 +20,10 @@ run_bench() {
   # The peer is an option: without it the bars that need it say so.
   (install_deps --bench-peer) || say "the peer of the transfer benchmark is missing; its bar will have no peer"
   configure release
-  compile release lib/all tools/all tests/bench/all
-  program="build/release/tests/bench/bench_$area"
-  if [ ! -x "$program" ]; then
-    die "there is no area '$area'" "one of: $(find build/release/tests/bench -maxdepth 1 -name 'bench_*' -type f -executable \
-      -printf '%f ' | sed 's/bench_//g')"
-  fi
+  compile release lib/all tools/all kvt_bench
   mkdir -p build/bench
-  arguments=(--json "${json:-$ROOT/build/bench/$area.json}" --markdown "$ROOT/build/bench/$area.md")
-  if [ -x "$DEPS/mooncake/mooncake/transfer_engine_bench" ]; then
-    arguments+=(--peer "$DEPS/mooncake/mooncake/transfer_engine_bench")
-  fi
-  "$program" "${arguments[@]}"
+  peer="$DEPS/mooncake/mooncake/transfer_engine_bench"
+  if [ -x "$peer" ]; then export KVT_BENCH_PEER="$peer"; fi
+  build/release/tests/bench/kvt_bench "$area" --json "${json:-$ROOT/build/bench/$area.json}" \
+    --markdown "$ROOT/build/bench/$area.md"
 }
