@@ -54,7 +54,7 @@ test_release() {
   fi
   KVARTET_STAGE="$ROOT/build/stage" suite installed release -L '^installed$' --no-tests=error
   tally_run "exported symbols" scripts/check_symbols.sh build/stage
-  tally_run "short demo" scripts/smoke_demo.sh build/release/tools/kvartet
+  tally_run "short demo" scripts/smoke_demo.sh "$KVARTET_COMMAND"
 }
 
 test_sanitizers() {
