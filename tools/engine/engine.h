@@ -28,22 +28,11 @@
 #include "engine/kv_blob.h"
 #include "engine/plan.h"
 #include "engine/result.h"
+#include "engine/rope_facts.h"
 #include "engine/support.h"
 #include "engine/top2.h"
 
 namespace kvt::engine {
-
-// Rotary embedding of K rows. `factors_known` is false when the scaling is not a plain division of each
-// pair's frequency (YaRN, LongRoPE): then `factors` is empty and K cannot be turned back by `style`, `base`
-// and `dims` alone.
-struct RopeFacts {
-  RopeStyle style = RopeStyle::kNone;
-  int32_t dims = 0;
-  double base = 0;
-  std::string scaling;  // "none", "linear", "yarn", "longrope"
-  bool factors_known = true;
-  std::vector<double> factors;  // frequency of pair i is divided by factors[i]; empty: by 1
-};
 
 struct Geometry {
   std::string architecture;
@@ -110,7 +99,11 @@ class Session {
   Status Truncate(int32_t length);
 
   // Copies the rows of positions [begin, end) out of the cache, once.
+  // May be called from a Prefill's progress callback, to ship rows while the rest is still computed.
   Result<KvBlob> Export(int32_t begin, int32_t end);
+
+  // The same into a blob that was reserved before (or used before): no memory is touched for the first time.
+  Status ExportInto(KvBlob& blob);
 
   // A buffer for positions [begin, begin + tokens): decode rows straight into its views, then Commit it.
   Result<KvBlob> Reserve(int32_t begin, int32_t tokens) const;
@@ -132,8 +125,8 @@ class Engine {
  public:
   // Loads a GGUF file and checks that its cache can be taken out and put back: a state blob that we build
   // from rows must equal the engine's own, byte for byte. Errors: kIo (no such file, not a GGUF, truncated),
-  // kUnsupported with the architecture and the field, kEngine with the engine's last words. Blocks: yes;
-  // reads the file twice (digest, weights). The engine's log goes nowhere; its last error line becomes part
+  // kUnsupported with the architecture and the field, kEngine with what the engine said. Blocks: yes;
+  // reads the file twice (digest, weights). The engine's log goes nowhere; its first error line becomes part
   // of our message.
   static Result<std::unique_ptr<Engine>> Open(const std::string& path);
 
@@ -163,6 +156,10 @@ class Engine {
   bool IsEnd(int32_t token) const;
 
  private:
+  // The model's chat template around the two texts; empty when the engine knows none. `system` may be null.
+  std::string RenderChat(const char* system, const char* user) const;
+  bool AddsBos() const;
+
   explicit Engine(std::shared_ptr<const LoadedModel> model);
   std::shared_ptr<const LoadedModel> model_;
 };

@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "engine/gguf_facts.h"
+#include "engine/rope_facts.h"
 #include "engine/sha256_file.h"
 
 namespace kvt::engine {
@@ -21,32 +22,32 @@ constexpr int32_t kCheckTokens = 8;
 
 using Context = std::unique_ptr<llama_context, decltype(&llama_free)>;
 
-// The last error line of the engine on this thread: its log callback is the only place that says why a call
-// failed.
-std::string& LastWords() {
+// The first error line of the engine on this thread since it was cleared. Its log callback is the only place
+// that says why a call failed, and the lines after the first only say that it did.
+std::string& FirstWords() {
   thread_local std::string words;
   return words;
 }
 
-void KeepLastWords(ggml_log_level level, const char* text, void* /*user*/) {
+void KeepFirstWords(ggml_log_level level, const char* text, void* /*user*/) {
   if (level != GGML_LOG_LEVEL_ERROR) return;
   std::string line(text);
   while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.pop_back();
-  if (!line.empty()) LastWords() = std::move(line);
+  if (FirstWords().empty()) FirstWords() = std::move(line);
 }
 
 void StartBackend() {
   [[maybe_unused]] static const bool started = [] {
-    llama_log_set(&KeepLastWords, nullptr);
+    llama_log_set(&KeepFirstWords, nullptr);
     llama_backend_init();
     return true;
   }();
-  LastWords().clear();
+  FirstWords().clear();
 }
 
 Error EngineError(ErrorKind kind, std::string what) {
-  if (!LastWords().empty()) what += " (" + LastWords() + ")";
-  LastWords().clear();
+  if (!FirstWords().empty()) what += " (" + FirstWords() + ")";
+  FirstWords().clear();
   return Error{kind, std::move(what)};
 }
 
@@ -77,7 +78,7 @@ Result<Context> NewContext(llama_model* model, const SessionOptions& options) {
   params.op_offload = false;
   params.no_perf = true;
   params.kv_unified = true;
-  LastWords().clear();
+  FirstWords().clear();
   Context context(llama_init_from_model(model, params), &llama_free);
   if (context == nullptr) {
     return EngineError(ErrorKind::kEngine, "no context of " + std::to_string(options.context_tokens) +
@@ -105,7 +106,7 @@ Status DecodeAt(llama_context* context, std::span<const int32_t> tokens, int32_t
   batch.n_seq_id = sequence_counts.data();
   batch.seq_id = sequences.data();
   batch.logits = outputs.data();
-  LastWords().clear();
+  FirstWords().clear();
   const Result<int32_t> run = Guarded([&]() -> Result<int32_t> { return llama_decode(context, batch); });
   if (run.ok() && *run == 0) return Done{};
   llama_memory_seq_rm(llama_get_memory(context), kMain, begin, -1);
@@ -119,7 +120,7 @@ Status DecodeAt(llama_context* context, std::span<const int32_t> tokens, int32_t
 // The engine's own state blob of the main sequence.
 Result<std::vector<uint8_t>> RawState(llama_context* context) {
   std::vector<uint8_t> bytes(llama_state_seq_get_size(context, kMain));
-  LastWords().clear();
+  FirstWords().clear();
   const size_t written = llama_state_seq_get_data(context, bytes.data(), bytes.size(), kMain);
   if (bytes.empty() || written != bytes.size()) {
     return EngineError(ErrorKind::kEngine, "state of " + std::to_string(bytes.size()) + " bytes expected, " +
@@ -154,25 +155,6 @@ ModelTraits TraitsOf(const llama_model* model, const GgufFacts& facts) {
                      .rope = StyleOf(llama_model_rope_type(model))};
 }
 
-RopeFacts RopeOf(const llama_model* model, const GgufFacts& facts, int32_t head_dim) {
-  RopeFacts rope;
-  rope.style = StyleOf(llama_model_rope_type(model));
-  if (rope.style == RopeStyle::kNone) return rope;
-  rope.dims = static_cast<int32_t>(facts.rope_dims.value_or(head_dim));
-  rope.base = facts.rope_base;
-  rope.scaling = facts.rope_scaling;
-  const auto pairs = static_cast<size_t>(rope.dims / 2);
-  const bool linear = facts.rope_scaling == "linear" && facts.rope_scaling_factor > 0;
-  rope.factors_known = (facts.rope_scaling == "none" || linear) && !facts.rope_long_factors &&
-                       (facts.rope_factors.empty() || facts.rope_factors.size() == pairs);
-  if (!rope.factors_known || (!linear && facts.rope_factors.empty())) return rope;
-  rope.factors = facts.rope_factors.empty() ? std::vector<double>(pairs, 1) : facts.rope_factors;
-  if (linear) {
-    for (double& factor : rope.factors) factor *= facts.rope_scaling_factor;
-  }
-  return rope;
-}
-
 // Decodes a few tokens and derives the row sizes from the engine's state blob. Then checks that a blob
 // rebuilt from its rows is the same, byte for byte, and that the engine takes it and gives it back.
 Result<KvGeometry> DeriveGeometry(llama_model* model, const GgufFacts& facts) {
@@ -200,31 +182,19 @@ Result<KvGeometry> DeriveGeometry(llama_model* model, const GgufFacts& facts) {
                   std::to_string(kCheckTokens) + " tokens");
   }
 
-  KvGeometry geometry;
-  geometry.layers = blob->layers;
-  geometry.kv_heads = llama_model_n_head_kv(model);
   const int64_t head_dim =
       facts.head_dim_k.value_or(llama_model_n_embd(model) / std::max(llama_model_n_head(model), 1));
-  geometry.head_dim_k = static_cast<int32_t>(head_dim);
-  geometry.head_dim_v =
-      geometry.kv_heads > 0
-          ? static_cast<int32_t>(blob->row_bytes_v / (2ull * static_cast<uint64_t>(geometry.kv_heads)))
-          : 0;
-  if (geometry.kv_heads < 1 || head_dim < 1 || geometry.row_bytes_k() != blob->row_bytes_k ||
-      geometry.row_bytes_v() != blob->row_bytes_v) {
-    return refuse("rows of " + std::to_string(blob->row_bytes_k) + " and " +
-                  std::to_string(blob->row_bytes_v) + " bytes are not " + std::to_string(geometry.kv_heads) +
-                  " KV heads of attention.key_length = " + std::to_string(head_dim));
-  }
+  const Result<KvGeometry> geometry = GeometryOf(*blob, llama_model_n_head_kv(model), head_dim);
+  if (!geometry.ok()) return refuse(geometry.error().message);
 
-  const Result<KvBlob> rebuilt = KvBlob::FromBytes(geometry, *state);
+  const Result<KvBlob> rebuilt = KvBlob::FromBytes(*geometry, *state);
   if (!rebuilt.ok()) return rebuilt.error();
   const std::span<const uint8_t> bytes = rebuilt->bytes();
   if (bytes.size() != state->size() || std::memcmp(bytes.data(), state->data(), bytes.size()) != 0) {
     return refuse("a state blob rebuilt from its rows is not the engine's own");
   }
   llama_memory_seq_rm(memory, kMain, -1, -1);
-  LastWords().clear();
+  FirstWords().clear();
   if (llama_state_seq_set_data(context, bytes.data(), bytes.size(), kMain) != bytes.size()) {
     return EngineError(ErrorKind::kEngine, "the engine does not take a rebuilt state blob");
   }
@@ -232,6 +202,13 @@ Result<KvGeometry> DeriveGeometry(llama_model* model, const GgufFacts& facts) {
   if (!again.ok()) return again.error();
   if (*again != *state) return refuse("rows that were put back into the cache come out changed");
   return geometry;
+}
+
+// The engine aborts when it is asked to tokenize without a vocabulary.
+bool HasVocabulary(const llama_vocab* vocab) { return llama_vocab_type(vocab) != LLAMA_VOCAB_TYPE_NONE; }
+
+Error NoVocabulary() {
+  return Error{ErrorKind::kUnsupported, "the model has no vocabulary (tokenizer.ggml.model)"};
 }
 
 }  // namespace
@@ -260,7 +237,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const std::string& path) {
     llama_model_params params = llama_model_default_params();
     params.n_gpu_layers = 0;
     auto loaded = std::make_shared<LoadedModel>();
-    LastWords().clear();
+    FirstWords().clear();
     loaded->model.reset(llama_model_load_from_file(path.c_str(), params));
     if (loaded->model == nullptr) {
       return EngineError(ErrorKind::kEngine, "the engine cannot load '" + path + "' of architecture '" +
@@ -281,7 +258,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const std::string& path) {
     llama_model_desc(model, description, sizeof description);
     geometry.description = description;
     geometry.kv = *kv;
-    geometry.rope = RopeOf(model, *facts, kv->head_dim_k);
+    geometry.rope = DescribeRope(StyleOf(llama_model_rope_type(model)), *facts, kv->head_dim_k);
     geometry.vocab = llama_vocab_n_tokens(loaded->vocab);
     geometry.trained_context = llama_model_n_ctx_train(model);
     geometry.bos = llama_vocab_bos(loaded->vocab);
@@ -304,6 +281,7 @@ Result<std::vector<int32_t>> Engine::Tokenize(std::string_view text, bool add_sp
     return Error{ErrorKind::kInvalid,
                  "text has " + std::to_string(text.size()) + " bytes, must be under 2^30"};
   }
+  if (!HasVocabulary(model_->vocab)) return NoVocabulary();
   return Guarded([&]() -> Result<std::vector<int32_t>> {
     std::vector<int32_t> tokens(text.size() + 16);
     const auto call = [&] {
@@ -324,6 +302,7 @@ Result<std::vector<int32_t>> Engine::Tokenize(std::string_view text, bool add_sp
 }
 
 Result<std::string> Engine::Detokenize(std::span<const int32_t> tokens, bool special) const {
+  if (!HasVocabulary(model_->vocab)) return NoVocabulary();
   return Guarded([&]() -> Result<std::string> {
     std::string text;
     std::string piece(64, '\0');
@@ -349,65 +328,21 @@ Result<std::string> Engine::Detokenize(std::span<const int32_t> tokens, bool spe
   });
 }
 
-Result<ChatPrompt> Engine::Chat(std::string_view system, std::string_view document,
-                                std::string_view question) const {
-  return Guarded([&]() -> Result<ChatPrompt> {
-    // The template is applied to marks, and only what is around them may become control tokens.
-    const std::string system_mark = "@@kvt-system@@";
-    const std::string user_mark = "@@kvt-user@@";
-    std::vector<llama_chat_message> messages;
-    if (!system.empty()) messages.push_back({"system", system_mark.c_str()});
-    messages.push_back({"user", user_mark.c_str()});
-    std::string text(4096, '\0');
-    int32_t size = -1;
-    if (const char* chat_template = llama_model_chat_template(model_->model.get(), nullptr);
-        chat_template != nullptr) {
-      size = llama_chat_apply_template(chat_template, messages.data(), messages.size(), true, text.data(),
-                                       static_cast<int32_t>(text.size()));
-    }
-    text.resize(static_cast<size_t>(std::clamp<int32_t>(size, 0, static_cast<int32_t>(text.size()))));
-    const size_t system_at = system.empty() ? 0 : text.find(system_mark);
-    const size_t user_at = text.find(user_mark);
-    const bool templated =
-        user_at != std::string::npos && system_at != std::string::npos && system_at <= user_at;
-
-    ChatPrompt prompt;
-    prompt.templated = templated;
-    if (llama_vocab_get_add_bos(model_->vocab)) prompt.tokens.push_back(model_->geometry.bos);
-    Status status = Done{};
-    const auto append = [&](std::string_view piece, bool control) {
-      if (piece.empty() || !status.ok()) return;
-      const Result<std::vector<int32_t>> tokens = Tokenize(piece, false, control);
-      if (!tokens.ok()) {
-        status = tokens.error();
-        return;
-      }
-      prompt.tokens.insert(prompt.tokens.end(), tokens->begin(), tokens->end());
-    };
-    const std::string_view whole = text;
-    size_t after_system = 0;
-    if (templated && !system.empty()) {
-      append(whole.substr(0, system_at), true);
-      after_system = system_at + system_mark.size();
-    }
-    append(system, false);
-    if (templated) {
-      append(whole.substr(after_system, user_at - after_system), true);
-    } else if (!system.empty()) {
-      append("\n\n", false);
-    }
-    append(document, false);
-    prompt.document_end = static_cast<int32_t>(prompt.tokens.size());
-    append((document.empty() ? "" : "\n\n") + std::string(question), false);
-    if (templated) {
-      append(whole.substr(user_at + user_mark.size()), true);
-    } else {
-      append("\n\n", false);
-    }
-    if (!status.ok()) return status.error();
-    return prompt;
-  });
+std::string Engine::RenderChat(const char* system, const char* user) const {
+  const char* chat_template = llama_model_chat_template(model_->model.get(), nullptr);
+  if (chat_template == nullptr) return "";
+  std::vector<llama_chat_message> messages;
+  if (system != nullptr) messages.push_back({"system", system});
+  messages.push_back({"user", user});
+  std::string text(4096, '\0');
+  const int32_t size = llama_chat_apply_template(chat_template, messages.data(), messages.size(), true,
+                                                 text.data(), static_cast<int32_t>(text.size()));
+  if (size < 0 || static_cast<size_t>(size) > text.size()) return "";
+  text.resize(static_cast<size_t>(size));
+  return text;
 }
+
+bool Engine::AddsBos() const { return llama_vocab_get_add_bos(model_->vocab); }
 
 // ---- Session ----
 
@@ -567,37 +502,52 @@ Result<KvBlob> Session::Reserve(int32_t begin, int32_t tokens) const {
 }
 
 Result<KvBlob> Session::Export(int32_t begin, int32_t end) {
+  if (begin >= end) {
+    return Error{ErrorKind::kInvalid, "export: [" + std::to_string(begin) + ", " + std::to_string(end) +
+                                          ") must be a range inside [0, " + std::to_string(Length()) + ")"};
+  }
+  Result<KvBlob> blob = Reserve(begin, end - begin);
+  if (!blob.ok()) return blob;
+  const Status status = ExportInto(*blob);
+  if (!status.ok()) return status.error();
+  return blob;
+}
+
+Status Session::ExportInto(KvBlob& blob) {
   Impl& s = *impl_;
-  if (begin < 0 || begin >= end || end > s.length) {
+  if (blob.geometry() != s.kv()) {
+    return Error{ErrorKind::kInvalid, "export: the blob's geometry is not the model's"};
+  }
+  const int32_t begin = blob.pos_begin();
+  const int32_t end = blob.pos_end();
+  if (end > s.length) {
     return Error{ErrorKind::kInvalid, "export: [" + std::to_string(begin) + ", " + std::to_string(end) +
                                           ") must be a range inside [0, " + std::to_string(s.length) + ")"};
   }
-  return Guarded([&]() -> Result<KvBlob> {
-    Result<KvBlob> blob = KvBlob::Create(s.kv(), begin, end - begin);
-    if (!blob.ok()) return blob;
-    const std::span<uint8_t> bytes = blob->bytes();
+  return Guarded([&]() -> Status {
+    const std::span<uint8_t> bytes = blob.bytes();
     // The spare sequence shares the cells of the range: no rows are copied until they go into the blob.
     llama_memory_seq_cp(s.memory(), kMain, kSpare, begin, end);
-    LastWords().clear();
+    FirstWords().clear();
     const size_t size = llama_state_seq_get_size(s.context.get(), kSpare);
     const size_t written = size == bytes.size()
                                ? llama_state_seq_get_data(s.context.get(), bytes.data(), bytes.size(), kSpare)
                                : 0;
     llama_memory_seq_rm(s.memory(), kSpare, -1, -1);
+    const Result<BlobFacts> facts = ParseBlob(bytes, s.kv());
+    blob.WriteHeaders();
     if (written != bytes.size()) {
       return EngineError(ErrorKind::kEngine, "export: the engine has " + std::to_string(size) + " bytes, " +
                                                  std::to_string(bytes.size()) + " expected, " +
                                                  std::to_string(written) + " written");
     }
-    const Result<BlobFacts> facts = ParseBlob(bytes, s.kv());
     if (!facts.ok()) return facts.error();
     if (facts->pos_begin != begin || facts->tokens != end - begin) {
       return Error{ErrorKind::kEngine, "export: the engine gave positions from " +
                                            std::to_string(facts->pos_begin) + ", asked from " +
                                            std::to_string(begin)};
     }
-    blob->WriteHeaders();
-    return blob;
+    return Done{};
   });
 }
 
@@ -619,7 +569,7 @@ Status Session::Commit(const KvBlob& blob) {
   return Guarded([&]() -> Status {
     // Freed cells are the first that the engine fills again, so cell i holds position i as before.
     llama_memory_seq_rm(s.memory(), kMain, blob.pos_begin(), blob.pos_end());
-    LastWords().clear();
+    FirstWords().clear();
     if (llama_state_seq_set_data(s.context.get(), bytes.data(), bytes.size(), kSpare) != bytes.size()) {
       llama_memory_seq_rm(s.memory(), kSpare, -1, -1);
       s.Cut(blob.pos_begin());

@@ -166,6 +166,26 @@ Result<BlobFacts> ParseBlob(std::span<const uint8_t> bytes, const KvGeometry& ge
   return facts;
 }
 
+Result<KvGeometry> GeometryOf(const BlobFacts& facts, int64_t kv_heads, int64_t head_dim_k) {
+  const std::string rows = "rows of " + std::to_string(facts.row_bytes_k) + " and " +
+                           std::to_string(facts.row_bytes_v) + " bytes are not those of " +
+                           std::to_string(kv_heads) + " KV heads of " + std::to_string(head_dim_k) +
+                           " elements";
+  constexpr int64_t kMost = 1 << 20;
+  if (kv_heads < 1 || kv_heads > kMost || head_dim_k < 1 || head_dim_k > kMost) {
+    return Error{ErrorKind::kUnsupported, rows};
+  }
+  KvGeometry geometry;
+  geometry.layers = facts.layers;
+  geometry.kv_heads = static_cast<int32_t>(kv_heads);
+  geometry.head_dim_k = static_cast<int32_t>(head_dim_k);
+  geometry.head_dim_v = static_cast<int32_t>(facts.row_bytes_v / (2 * static_cast<uint64_t>(kv_heads)));
+  if (geometry.row_bytes_k() != facts.row_bytes_k || geometry.row_bytes_v() != facts.row_bytes_v) {
+    return Error{ErrorKind::kUnsupported, rows};
+  }
+  return geometry;
+}
+
 Result<KvBlob> KvBlob::Create(const KvGeometry& geometry, int32_t pos_begin, int32_t tokens) {
   if (tokens < 1 || tokens > kMaxBlobTokens) {
     return Error{ErrorKind::kInvalid,

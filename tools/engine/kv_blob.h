@@ -63,6 +63,9 @@ Result<BlobFacts> ParseBlob(std::span<const uint8_t> bytes);
 // As ParseBlob, and the layers and row sizes must be those of `geometry`.
 Result<BlobFacts> ParseBlob(std::span<const uint8_t> bytes, const KvGeometry& geometry);
 
+// The geometry that fits a blob's rows. The error says what does not fit.
+Result<KvGeometry> GeometryOf(const BlobFacts& facts, int64_t kv_heads, int64_t head_dim_k);
+
 // The rows of one layer and stream: element e of head h of token t is at base + t * token_stride + h *
 // head_stride + e * element_stride.
 struct RowView {

@@ -177,6 +177,16 @@ TEST(ParseBlob, AnotherModelIsRefused) {
               HasSubstr("V row bytes is 24, the model has 32"));
 }
 
+TEST(GeometryOf, TakesOnlyHeadsThatFillTheRows) {
+  const auto facts = ParseBlob(Filled(0, 1).bytes());
+  ASSERT_TRUE(facts.ok());
+  EXPECT_EQ(*GeometryOf(*facts, 2, 4), kGeometry);
+  EXPECT_THAT(GeometryOf(*facts, 2, 5).error().message, HasSubstr("2 KV heads of 5 elements"));
+  EXPECT_FALSE(GeometryOf(*facts, 0, 4).ok());
+  EXPECT_FALSE(GeometryOf(*facts, 8, 1).ok());
+  EXPECT_FALSE(GeometryOf(*facts, 2, INT64_MAX).ok());
+}
+
 TEST(ParseBlob, RandomHeaderMutationsNeverReadOutside) {
   const std::vector<uint8_t> whole = Bytes(Filled(0, 3));
   std::mt19937 random(7);

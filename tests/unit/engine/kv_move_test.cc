@@ -93,6 +93,21 @@ TEST_F(KvMove, ReservedBufferFilledRowByRowContinuesTheSame) {
   ExpectSameContinuation(*target);
 }
 
+TEST_F(KvMove, ABlobCanBeExportedIntoAgain) {
+  Result<KvBlob> blob = source_->Reserve(100, 50);
+  ASSERT_TRUE(blob.ok());
+  ASSERT_TRUE(source_->ExportInto(*blob).ok());
+  EXPECT_EQ(Bytes(*blob), Bytes(Export(100, 150)));
+  for (const RowView& rows : {blob->K(0), blob->V(29)}) {
+    std::memset(rows.base, 0xee, static_cast<size_t>(50 * rows.token_stride));
+  }
+  ASSERT_TRUE(source_->ExportInto(*blob).ok());
+  EXPECT_EQ(Bytes(*blob), Bytes(Export(100, 150)));
+  Result<KvBlob> beyond = source_->Reserve(kTokens - 1, 2);
+  ASSERT_TRUE(beyond.ok());
+  EXPECT_THAT(source_->ExportInto(*beyond).error().message, HasSubstr("[319, 321)"));
+}
+
 TEST_F(KvMove, ImportedPrefixAndPrefilledRestContinueTheSame) {
   const std::vector<int32_t> prompt = Prompt(kTokens);
   const int32_t reuse = *ReusableTokens(kTokens, 310, 16);

@@ -1,32 +1,14 @@
 #include <gmock/gmock.h>
 
-#include <filesystem>
 #include <fstream>
 
+#include "unit/engine/gguf_writer.h"
 #include "unit/engine/model_fixture.h"
 
 namespace kvt::engine {
 namespace {
 
 using ::testing::HasSubstr;
-
-// A file that is removed with its owner.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& bytes) {
-    std::string path = (std::filesystem::temp_directory_path() / "kvt-engine-XXXXXX").string();
-    const int fd = mkstemp(path.data());
-    EXPECT_GE(fd, 0);
-    close(fd);
-    path_ = path;
-    std::ofstream(path_, std::ios::binary) << bytes;
-  }
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 std::string Head(size_t bytes) {
   std::string head(bytes, '\0');
@@ -86,63 +68,20 @@ TEST(Open, RefusesATruncatedModelWithTheReason) {
   EXPECT_THAT(tensors.message, HasSubstr("its tensors need 98362432"));
 }
 
-// Writes GGUF metadata by hand: text and u32 values only, no tensors.
-class Metadata {
- public:
-  Metadata& Text(const std::string& key, const std::string& value) {
-    Key(key, 8);
-    PutText(value);
-    return *this;
-  }
-  Metadata& U32(const std::string& key, uint32_t value) {
-    Key(key, 4);
-    Put(value);
-    return *this;
-  }
-  std::string File() const {
-    std::string head = "GGUF";
-    const uint32_t version = 3;
-    const uint64_t tensors = 0;
-    for (const auto& [data, size] :
-         {std::pair<const void*, size_t>{&version, 4}, {&tensors, 8}, {&count_, 8}}) {
-      head.append(static_cast<const char*>(data), size);
-    }
-    return head + body_;
-  }
-
- private:
-  template <class T>
-  void Put(T value) {
-    body_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  void PutText(const std::string& text) {
-    Put<uint64_t>(text.size());
-    body_ += text;
-  }
-  void Key(const std::string& key, uint32_t type) {
-    PutText(key);
-    Put(type);
-    ++count_;
-  }
-
-  std::string body_;
-  uint64_t count_ = 0;
-};
-
 TEST(Open, RefusesMetadataWithoutAModel) {
-  EXPECT_THAT(OpenError(Metadata().File()).message, HasSubstr("general.architecture"));
-  EXPECT_THAT(OpenError(Metadata().U32("general.architecture", 7).File()).message,
+  EXPECT_THAT(OpenError(GgufWriter().File()).message, HasSubstr("general.architecture"));
+  EXPECT_THAT(OpenError(GgufWriter().U32("general.architecture", 7).File()).message,
               HasSubstr("general.architecture"));
-  const Error empty = OpenError(Metadata().Text("general.architecture", "llama").File());
+  const Error empty = OpenError(GgufWriter().Text("general.architecture", "llama").File());
   EXPECT_EQ(empty.kind, ErrorKind::kEngine);
   EXPECT_THAT(empty.message, HasSubstr("architecture 'llama'"));
-  EXPECT_THAT(OpenError(Metadata().Text("general.architecture", "nonesuch").File()).message,
+  EXPECT_THAT(OpenError(GgufWriter().Text("general.architecture", "nonesuch").File()).message,
               HasSubstr("'nonesuch'"));
 }
 
 TEST(Open, RefusesASplitModelBeforeLoadingIt) {
   const Error split =
-      OpenError(Metadata().Text("general.architecture", "llama").U32("split.count", 4).File());
+      OpenError(GgufWriter().Text("general.architecture", "llama").U32("split.count", 4).File());
   EXPECT_EQ(split.kind, ErrorKind::kUnsupported);
   EXPECT_THAT(split.message, HasSubstr("split.count = 4"));
 }

@@ -27,6 +27,15 @@ TEST(Probe, OneThreadWithFlashAttentionIsBitIdenticalAtEveryWidth) {
   EXPECT_GT(report->min_gap, 0);
 }
 
+// The control: with two threads the engine splits a lone query over more than 512 cells, and a batch not.
+TEST(Probe, TwoThreadsOverALongContextAreFoundOut) {
+  const auto report = Probe(TestEngine(), {.session = {.threads = 2}, .widths = {2}, .contexts = {640}});
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_FALSE(report->AllSingleEqual());
+  EXPECT_GT(report->MaxSingleDiff(), 0);
+  EXPECT_TRUE(report->AllRepeatEqual());
+}
+
 TEST(Probe, RefusesWidthsAndContextsThatMakeNoSense) {
   EXPECT_THAT(Probe(TestEngine(), {.widths = {1}}).error().message, HasSubstr("width is 1"));
   EXPECT_THAT(Probe(TestEngine(), {.widths = {65}}).error().message, HasSubstr("width is 65"));

@@ -25,6 +25,21 @@ TEST(Session, PrefillInAnyAllowedChunksGivesTheSameBits) {
   EXPECT_TRUE(SameBits(Continue(*whole, 42, 4).logits, Continue(*cut, 42, 4).logits));
 }
 
+TEST(Session, RowsCanBeShippedWhileThePrefillRuns) {
+  const std::vector<int32_t> prompt = Prompt(300);
+  const auto from = NewSession();
+  const auto to = NewSession();
+  ASSERT_TRUE(from->Prefill(prompt, 128,
+                            [&](int32_t done, int32_t) {
+                              const auto rows = from->Export(to->Length(), done);
+                              EXPECT_TRUE(rows.ok() && to->Commit(*rows).ok());
+                              return true;
+                            })
+                  .ok());
+  EXPECT_EQ(to->Length(), 300);
+  EXPECT_TRUE(SameBits(Continue(*from, 42, 4).logits, Continue(*to, 42, 4).logits));
+}
+
 TEST(Session, StoppedPrefillLeavesTheCacheAsBefore) {
   const std::vector<int32_t> prompt = Prompt(300);
   const auto session = NewSession();
