@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu/xxh3.h"
+
 namespace kvt::kernels {
 
 // XXH3-64, seed 0, of `size` bytes.
@@ -17,14 +19,14 @@ class HashCopy {
   explicit HashCopy(void* to);
   HashCopy(const HashCopy&) = delete;
   HashCopy& operator=(const HashCopy&) = delete;
-  ~HashCopy();
   void Add(const void* data, size_t size);
+  // Adds a piece and copies it to `to` instead of to the constructor's destination.
+  void AddAndCopy(const void* data, size_t size, void* to);
   uint64_t Digest() const;
 
  private:
   uint8_t* to_;
-  struct State;
-  State* state_;
+  Xxh3State state_;
 };
 
 // memcpy and Hash() of the bytes that were copied (the hash is taken of the copy's source while it is in the

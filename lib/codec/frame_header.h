@@ -1,0 +1,74 @@
+// A frame's structure: the fixed prefix, the FlatBuffers header and the segment table, read with every check
+// that needs no payload, and written. docs/frame-format.md describes the bytes.
+//
+// Stateless and thread-safe. Parsing is safe on hostile bytes; what it returns adds up: all segments lie one
+// after another inside the payload, and all ranges are inside the frame's.
+#ifndef KVARTET_LIB_CODEC_FRAME_HEADER_H_
+#define KVARTET_LIB_CODEC_FRAME_HEADER_H_
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "codec/frame.h"
+
+namespace kvt {
+
+inline constexpr uint32_t kFrameVersion = 1;
+// Segments, and the payload itself, begin at multiples of it.
+inline constexpr uint64_t kFrameAlignment = 64;
+inline constexpr uint32_t kFrameHeaderBytesMax = 16u << 20;
+
+inline constexpr uint64_t AlignFrame(uint64_t bytes) {
+  return (bytes + kFrameAlignment - 1) / kFrameAlignment * kFrameAlignment;
+}
+
+// `offset` counts from the payload's begin.
+struct Segment {
+  uint32_t stream = 0;
+  uint32_t layer_begin = 0, layer_end = 0, head_begin = 0, head_end = 0;
+  uint64_t offset = 0, stored_length = 0, decoded_length = 0, checksum = 0;
+};
+
+struct FrameHeader {
+  std::array<uint8_t, KVT_FINGERPRINT_BYTES> model{};
+  std::string profile;  // empty: none
+  Key key;
+  NamespaceDigest namespace_digest{};
+  uint32_t layer_begin = 0, layer_end = 0, head_begin = 0, head_end = 0;
+  uint32_t streams = 0, element = 0;
+  std::string codec;
+  uint32_t group_tokens = 0, group_channels = 0;
+  uint64_t first_position = 0, tokens = 0;
+  uint64_t exempt_first = 0, exempt_last = 0;
+  std::vector<Segment> segments;
+
+  // Where the payload is in the frame, and its length; not part of the header's bytes.
+  uint64_t payload_offset = 0, payload_length = 0;
+
+  Bytes Stored(Bytes frame, const Segment& segment) const {
+    return frame.subspan(payload_offset + segment.offset, segment.stored_length);
+  }
+  // The zero bytes between a segment and what follows it.
+  Bytes Padding(Bytes frame, const Segment& segment) const {
+    const uint64_t end = segment.offset + segment.stored_length;
+    return frame.subspan(payload_offset + end, AlignFrame(end) - end);
+  }
+};
+
+// Checks prefix and header of a whole frame; reads no payload. Takes its two checksums as verified.
+StatusOr<FrameHeader> ParseFrame(Bytes frame);
+
+// The FlatBuffers bytes. Their number depends on no field but `codec`, `profile`, the presence of exempt
+// ranges and the number of segments.
+std::string EncodeHeader(const FrameHeader& header);
+
+// Writes prefix, header and the zero bytes behind it to the front of `frame`.
+void WriteFrameFront(absl::string_view header, uint64_t payload_length, uint8_t* frame);
+
+// OK, or KVT_ERR_CORRUPT that names the place of the first byte that is not zero.
+Status CheckZero(Bytes padding, absl::string_view what);
+
+}  // namespace kvt
+
+#endif  // KVARTET_LIB_CODEC_FRAME_HEADER_H_
