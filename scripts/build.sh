@@ -4,7 +4,7 @@
 BUILD_HINT="read the first error above; './bootstrap clean' removes a stale build"
 
 # shellcheck disable=SC2034  # used by bootstrap and test.sh
-KVARTET_COMMAND=build/release/tools/kvartet/kvartet
+KVARTET_COMMAND=build/release/bin/kvartet
 
 # configure PRESET [CMAKE_ARGS...]
 configure() {
