@@ -1,0 +1,16 @@
+# The plain-C tests, for the main build (also under sanitizers) and for the installed tree.
+# add_abi_tests(<prefix> <label> <library>): programs <prefix><name> linked with <library>.
+set(ABI_TESTS_DIR ${CMAKE_CURRENT_LIST_DIR})
+function(add_abi_tests prefix label library)
+  find_package(Threads REQUIRED)
+  foreach(name arguments_core arguments_service handles lifecycle roundtrip structs threads verifier)
+    set(test ${prefix}${name})
+    add_executable(${test} ${ABI_TESTS_DIR}/${name}_test.c ${ABI_TESTS_DIR}/kit.c)
+    set_target_properties(${test} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+    target_compile_definitions(${test} PRIVATE _POSIX_C_SOURCE=200809L)
+    target_compile_options(${test} PRIVATE -Wall -Wextra -pedantic)
+    target_link_libraries(${test} PRIVATE ${library} Threads::Threads m)
+    add_test(NAME ${test} COMMAND ${test})
+    set_tests_properties(${test} PROPERTIES LABELS "${label}" TIMEOUT 300)
+  endforeach()
+endfunction()
