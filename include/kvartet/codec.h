@@ -49,8 +49,8 @@ KVT_API void kvt_codec_destroy(kvt_codec_t codec);
 /* What a frame is of: written by encode, demanded by decode. */
 typedef struct kvt_frame_spec {
   uint32_t struct_size;
-  uint32_t layer_begin; /* layers [layer_begin, layer_end); encode: written; decode: wanted. Default all of
-                           the view's */
+  uint32_t layer_begin; /* layers [layer_begin, layer_end); encode: written; decode: wanted. 0 and 0, the
+                           default: all of the view's */
   uint32_t layer_end;
   uint32_t exempt_first; /* encode: this many first tokens of the frame are kept raw (attention sinks);
                             decode: ignored */
@@ -58,7 +58,7 @@ typedef struct kvt_frame_spec {
                             ignored */
   uint32_t reserved;     /* 0 */
   uint64_t token_begin;  /* first token inside the view */
-  uint64_t token_count;  /* tokens of the frame */
+  uint64_t token_count;  /* tokens of the frame, at least 1 */
   uint8_t key[KVT_KEY_BYTES]; /* of the block or run; all zero: unnamed */
   uint8_t namespace_digest[KVT_NAMESPACE_DIGEST_BYTES];
   /* The position checked is the view's first_position + token_begin. */

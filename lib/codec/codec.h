@@ -7,7 +7,8 @@
 #include "base/bytes.h"
 #include "base/handles.h"
 #include "base/status.h"
-#include "codec/frame.h"
+#include "codec/frame_header.h"
+#include "codec/segment_codec.h"
 #include "kvartet/codec.h"
 #include "model/model.h"
 #include "model/view.h"
@@ -46,9 +47,22 @@ class Codec {
   StatusOr<CodecReport> Decode(Bytes frame, const FrameSpec& spec, const View& view) const;
 
  private:
-  struct Parameters;
-  explicit Codec(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+  Codec(std::shared_ptr<const Model> model, SegmentParameters parameters,
+        std::unique_ptr<const SegmentCodec> segments)
+      : model_(std::move(model)), parameters_(std::move(parameters)), segments_(std::move(segments)) {}
+
+  Status CheckElements(const SegmentCodec& segments, const View& view) const;
+  // The header of the frame that Encode writes, but for the checksums.
+  StatusOr<FrameHeader> Plan(const View& view, const FrameSpec& spec) const;
+  Status CheckIdentity(const FrameHeader& header, const FrameSpec& spec, const View& view) const;
+  // The first segment of the layers wanted, after checking that all of them have their place and lengths.
+  StatusOr<size_t> CheckSegments(const FrameHeader& header, const SegmentCodec& segments,
+                                 const FrameSpec& spec) const;
+  SegmentShape Shape(const FrameHeader& header, uint32_t stream) const;
+
   std::shared_ptr<const Model> model_;
+  SegmentParameters parameters_;
+  std::unique_ptr<const SegmentCodec> segments_;
 };
 
 template <>

@@ -138,6 +138,8 @@ Status ReadTable(const schema::FrameHeader& read, FrameHeader* header) {
   header->group_channels = read.group_channels();
   header->first_position = read.first_position();
   header->tokens = read.tokens();
+  if (header->tokens == 0 || header->tokens > kFrameTokensMax)
+    return Corrupt(absl::StrCat("tokens are ", header->tokens, ", expected 1 to ", kFrameTokensMax));
   if (header->first_position > UINT64_MAX - header->tokens) {
     return Corrupt(
         absl::StrCat("first position ", header->first_position, " and ", header->tokens, " tokens overflow"));

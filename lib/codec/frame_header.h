@@ -18,6 +18,8 @@ inline constexpr uint32_t kFrameVersion = 1;
 // Segments, and the payload itself, begin at multiples of it.
 inline constexpr uint64_t kFrameAlignment = 64;
 inline constexpr uint32_t kFrameHeaderBytesMax = 16u << 20;
+// No frame holds more tokens, so no product of a frame's extents overflows 64 bits.
+inline constexpr uint64_t kFrameTokensMax = uint64_t{1} << 36;
 
 inline constexpr uint64_t AlignFrame(uint64_t bytes) {
   return (bytes + kFrameAlignment - 1) / kFrameAlignment * kFrameAlignment;

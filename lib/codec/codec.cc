@@ -1,0 +1,242 @@
+#include "codec/codec.h"
+
+#include "absl/strings/match.h"
+
+namespace kvt {
+namespace {
+
+constexpr uint32_t kDefaultGroup = 32;
+// Leaves room for the largest header.
+constexpr uint64_t kPayloadBytesMax = KVT_FRAME_BYTES_MAX - 2 * uint64_t{kFrameHeaderBytesMax};
+
+bool IsFp8(uint32_t element) { return element == KVT_ELEMENT_FP8_E4M3 || element == KVT_ELEMENT_FP8_E5M2; }
+
+Status Mismatch(absl::string_view field, absl::string_view frame, absl::string_view wanted) {
+  return Error(KVT_ERR_MISMATCH, absl::StrCat("frame: ", field, " is ", frame, ", expected ", wanted));
+}
+
+std::string Range(uint64_t begin, uint64_t end) { return absl::StrCat("[", begin, ", ", end, ")"); }
+
+}  // namespace
+
+StatusOr<std::shared_ptr<const Codec>> Codec::Create(std::shared_ptr<const Model> model,
+                                                     const kvt_codec_options_t& options) {
+  if (options.reserved != 0) {
+    return Error(KVT_ERR_INVALID_ARGUMENT,
+                 absl::StrCat("kvt_codec_options.reserved is ", options.reserved, ", expected 0"));
+  }
+  if (options.name == nullptr && options.name_len != 0) {
+    return Error(KVT_ERR_INVALID_ARGUMENT,
+                 absl::StrCat("kvt_codec_options.name is NULL but name_len is ", options.name_len));
+  }
+  SegmentParameters parameters;
+  parameters.name = options.name_len == 0 ? "raw" : std::string(options.name, options.name_len);
+  if (absl::StartsWith(parameters.name, "kivi")) {
+    parameters.group_tokens = options.group_tokens == 0 ? kDefaultGroup : options.group_tokens;
+    parameters.group_channels = options.group_channels == 0 ? kDefaultGroup : options.group_channels;
+  }
+  KVT_ASSIGN_OR_RETURN(auto segments, MakeSegmentCodec(parameters, KVT_ERR_INVALID_ARGUMENT));
+  if (segments->lossy() && IsFp8(model->element())) {
+    return Error(KVT_ERR_UNSUPPORTED, absl::StrCat("codec ", parameters.name, " on rows of ",
+                                                   ElementName(model->element()), "; use raw"));
+  }
+  return std::shared_ptr<const Codec>(
+      new Codec(std::move(model), std::move(parameters), std::move(segments)));
+}
+
+Status Codec::CheckElements(const SegmentCodec& segments, const View& view) const {
+  const bool fp8 = IsFp8(view.element()) || IsFp8(model_->element());
+  if (!fp8 || (!segments.lossy() && view.element() == model_->element())) return OkStatus();
+  return Error(KVT_ERR_UNSUPPORTED,
+               absl::StrCat("rows of ", ElementName(view.element()), " for a model of ",
+                            ElementName(model_->element()), ": fp8 is moved as it is, never converted"));
+}
+
+SegmentShape Codec::Shape(const FrameHeader& header, uint32_t stream) const {
+  SegmentShape shape;
+  shape.stream = stream;
+  shape.element = header.element;
+  shape.tokens = header.tokens;
+  shape.exempt_first = header.exempt_first;
+  shape.exempt_last = header.exempt_last;
+  shape.heads = header.head_end - header.head_begin;
+  shape.dim = model_->head_dim(stream);
+  return shape;
+}
+
+StatusOr<FrameHeader> Codec::Plan(const View& view, const FrameSpec& spec) const {
+  KVT_RETURN_IF_ERROR(CheckElements(*segments_, view));
+  FrameHeader header;
+  header.model = model_->fingerprint();
+  header.key = spec.key;
+  header.namespace_digest = spec.namespace_digest;
+  header.layer_begin = spec.layer_begin;
+  header.layer_end = spec.layer_end;
+  header.head_begin = view.head_begin();
+  header.head_end = view.head_end();
+  header.streams = model_->streams();
+  header.element = model_->element();
+  header.codec = parameters_.name;
+  header.group_tokens = parameters_.group_tokens;
+  header.group_channels = parameters_.group_channels;
+  header.first_position = view.first_position() + spec.token_begin;
+  header.tokens = spec.token_count;
+  if (segments_->lossy()) {
+    header.exempt_first = spec.exempt_first;
+    header.exempt_last = spec.exempt_last;
+  }
+  header.segments.reserve(size_t{header.layer_end - header.layer_begin} * header.streams);
+  for (uint32_t layer = header.layer_begin; layer < header.layer_end; ++layer) {
+    for (uint32_t stream = 0; stream < header.streams; ++stream) {
+      const SegmentShape shape = Shape(header, stream);
+      Segment segment;
+      segment.stream = stream;
+      segment.layer_begin = layer;
+      segment.layer_end = layer + 1;
+      segment.head_begin = header.head_begin;
+      segment.head_end = header.head_end;
+      segment.offset = header.payload_length;
+      segment.stored_length = segments_->StoredBytes(shape);
+      segment.decoded_length = shape.decoded_bytes();
+      header.payload_length = AlignFrame(header.payload_length + segment.stored_length);
+      if (header.payload_length > kPayloadBytesMax) {
+        return Error(KVT_ERR_LIMIT, absl::StrCat("the frame of ", header.tokens, " tokens is longer than ",
+                                                 kPayloadBytesMax, " bytes"));
+      }
+      header.segments.push_back(segment);
+    }
+  }
+  return header;
+}
+
+StatusOr<uint64_t> Codec::Bound(const View& view, const FrameSpec& spec) const {
+  KVT_ASSIGN_OR_RETURN(const FrameHeader header, Plan(view, spec));
+  return AlignFrame(kFramePrefixBytes + EncodeHeader(header).size()) + header.payload_length;
+}
+
+StatusOr<CodecReport> Codec::Encode(const View& view, const FrameSpec& spec, MutableBytes out) const {
+  KVT_ASSIGN_OR_RETURN(FrameHeader header, Plan(view, spec));
+  header.payload_offset = AlignFrame(kFramePrefixBytes + EncodeHeader(header).size());
+  CodecReport report;
+  report.frame_bytes = header.payload_offset + header.payload_length;
+  if (out.size() < report.frame_bytes) {
+    return Error(KVT_ERR_BUFFER_TOO_SMALL,
+                 absl::StrCat("cap is ", out.size(), ", needed are ", report.frame_bytes, " bytes"));
+  }
+  RowWindow rows(view, *model_);
+  for (Segment& segment : header.segments) {
+    rows.Select(segment.layer_begin, segment.stream, spec.token_begin);
+    uint8_t* stored = out.data() + header.payload_offset + segment.offset;
+    kernels::HashCopy hash(nullptr);
+    segments_->Encode(Shape(header, segment.stream), rows, stored, hash, &report.nonfinite);
+    segment.checksum = hash.Digest();
+    const uint64_t end = segment.offset + segment.stored_length;
+    std::memset(stored + segment.stored_length, 0, AlignFrame(end) - end);
+    report.decoded_bytes += header.tokens * rows.row_bytes();
+  }
+  WriteFrameFront(EncodeHeader(header), header.payload_length, out.data());
+  report.segments = static_cast<uint32_t>(header.segments.size());
+  report.checksums = 2 + header.segments.size();
+  return report;
+}
+
+Status Codec::CheckIdentity(const FrameHeader& header, const FrameSpec& spec, const View& view) const {
+  if (header.model != model_->fingerprint())
+    return Mismatch("model fingerprint", Hex(Bytes(header.model)), Hex(Bytes(model_->fingerprint())));
+  if (header.element != model_->element() || header.streams != model_->streams()) {
+    return Error(KVT_ERR_CORRUPT, absl::StrCat("frame: element ", header.element, " and ", header.streams,
+                                               " streams are not those of the model that it names"));
+  }
+  if (header.head_begin != view.head_begin() || header.head_end != view.head_end()) {
+    return Mismatch("shard's heads", Range(header.head_begin, header.head_end),
+                    Range(view.head_begin(), view.head_end()));
+  }
+  if (header.layer_begin > spec.layer_begin || header.layer_end < spec.layer_end) {
+    return Mismatch("shard's layers", Range(header.layer_begin, header.layer_end),
+                    absl::StrCat("to hold ", Range(spec.layer_begin, spec.layer_end)));
+  }
+  if (header.key != spec.key) return Mismatch("key", header.key.ToString(), spec.key.ToString());
+  if (header.namespace_digest != spec.namespace_digest) {
+    return Mismatch("namespace digest", Hex(Bytes(header.namespace_digest)),
+                    Hex(Bytes(spec.namespace_digest)));
+  }
+  const uint64_t position = view.first_position() + spec.token_begin;
+  if (header.first_position != position)
+    return Mismatch("first position", absl::StrCat(header.first_position), absl::StrCat(position));
+  if (header.tokens != spec.token_count)
+    return Mismatch("token count", absl::StrCat(header.tokens), absl::StrCat(spec.token_count));
+  if (!header.profile.empty()) {
+    return Error(KVT_ERR_PROFILE_MISSING, absl::StrCat("frame: codec ", header.codec, " needs profile ",
+                                                       Hex(AsBytes(header.profile))));
+  }
+  return OkStatus();
+}
+
+StatusOr<size_t> Codec::CheckSegments(const FrameHeader& header, const SegmentCodec& segments,
+                                      const FrameSpec& spec) const {
+  const size_t expected = size_t{header.layer_end - header.layer_begin} * header.streams;
+  if (header.segments.size() != expected) {
+    return Error(KVT_ERR_CORRUPT,
+                 absl::StrCat("frame: codec ", header.codec, " has one segment a layer and stream, ",
+                              expected, ", not ", header.segments.size()));
+  }
+  const size_t first = size_t{spec.layer_begin - header.layer_begin} * header.streams;
+  const size_t count = size_t{spec.layer_end - spec.layer_begin} * header.streams;
+  for (size_t i = first; i < first + count; ++i) {
+    const Segment& segment = header.segments[i];
+    const uint32_t layer = header.layer_begin + static_cast<uint32_t>(i / header.streams);
+    const uint32_t stream = static_cast<uint32_t>(i % header.streams);
+    if (segment.stream != stream || segment.layer_begin != layer || segment.layer_end != layer + 1 ||
+        segment.head_begin != header.head_begin || segment.head_end != header.head_end) {
+      return Error(KVT_ERR_CORRUPT,
+                   absl::StrCat("frame: segment ", i, " is of layers ",
+                                Range(segment.layer_begin, segment.layer_end), " and stream ", segment.stream,
+                                ", expected layer ", layer, ", stream ", stream, " and all heads"));
+    }
+    const SegmentShape shape = Shape(header, stream);
+    if (segment.stored_length != segments.StoredBytes(shape)) {
+      return Error(KVT_ERR_CORRUPT,
+                   absl::StrCat("frame: segment ", i, ": stored length is ", segment.stored_length,
+                                ", codec ", header.codec, " stores ", segments.StoredBytes(shape)));
+    }
+    if (segment.decoded_length != shape.decoded_bytes()) {
+      return Error(KVT_ERR_CORRUPT,
+                   absl::StrCat("frame: segment ", i, ": decoded length is ", segment.decoded_length,
+                                ", expected ", shape.decoded_bytes()));
+    }
+  }
+  return first;
+}
+
+StatusOr<CodecReport> Codec::Decode(Bytes frame, const FrameSpec& spec, const View& view) const {
+  KVT_ASSIGN_OR_RETURN(const FrameHeader header, ParseFrame(frame));
+  KVT_RETURN_IF_ERROR(CheckIdentity(header, spec, view));
+  KVT_ASSIGN_OR_RETURN(
+      const auto segments,
+      MakeSegmentCodec({header.codec, header.group_tokens, header.group_channels}, KVT_ERR_CORRUPT));
+  KVT_RETURN_IF_ERROR(CheckElements(*segments, view));
+  KVT_ASSIGN_OR_RETURN(const size_t first, CheckSegments(header, *segments, spec));
+
+  CodecReport report;
+  report.frame_bytes = frame.size();
+  report.segments = (spec.layer_end - spec.layer_begin) * header.streams;
+  report.checksums = 2 + uint64_t{report.segments};
+  RowWindow rows(view, *model_);
+  for (size_t i = first; i < first + report.segments; ++i) {
+    const Segment& segment = header.segments[i];
+    rows.Select(segment.layer_begin, segment.stream, spec.token_begin);
+    kernels::HashCopy hash(nullptr);
+    segments->Decode(Shape(header, segment.stream), header.Stored(frame, segment).data(), rows, hash);
+    if (hash.Digest() != segment.checksum) {
+      return Error(KVT_ERR_CORRUPT,
+                   absl::StrCat("frame: segment ", i, " (layer ", segment.layer_begin, ", stream ",
+                                segment.stream, "): its bytes do not have its checksum"));
+    }
+    KVT_RETURN_IF_ERROR(
+        CheckZero(header.Padding(frame, segment), absl::StrCat("frame: padding of segment ", i)));
+    report.decoded_bytes += header.tokens * rows.row_bytes();
+  }
+  return report;
+}
+
+}  // namespace kvt

@@ -1,0 +1,57 @@
+#include <algorithm>
+
+#include "base/options.h"
+#include "codec/codec.h"
+#include "codec/segment_codec.h"
+
+namespace kvt {
+
+StatusOr<FrameSpec> FrameSpec::Check(const View& view, const kvt_frame_spec_t* spec) {
+  kvt_frame_spec_t read = {};
+  KVT_RETURN_IF_ERROR(ReadStruct(spec, "kvt_frame_spec", &read));
+  if (read.reserved != 0) {
+    return Error(KVT_ERR_INVALID_ARGUMENT,
+                 absl::StrCat("kvt_frame_spec.reserved is ", read.reserved, ", expected 0"));
+  }
+  FrameSpec checked;
+  checked.layer_begin = read.layer_begin;
+  checked.layer_end = read.layer_end;
+  if (read.layer_begin == 0 && read.layer_end == 0) {
+    checked.layer_begin = view.layer_begin();
+    checked.layer_end = view.layer_end();
+  }
+  if (checked.layer_begin >= checked.layer_end) {
+    return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("kvt_frame_spec: layers [", checked.layer_begin, ", ",
+                                                        checked.layer_end, ") are none"));
+  }
+  if (checked.layer_begin < view.layer_begin() || checked.layer_end > view.layer_end()) {
+    return Error(KVT_ERR_OUT_OF_RANGE,
+                 absl::StrCat("kvt_frame_spec: layers [", checked.layer_begin, ", ", checked.layer_end,
+                              ") go beyond the view's [", view.layer_begin(), ", ", view.layer_end(), ")"));
+  }
+  checked.token_begin = read.token_begin;
+  checked.token_count = read.token_count;
+  if (read.token_count == 0)
+    return Error(KVT_ERR_INVALID_ARGUMENT, "kvt_frame_spec.token_count is 0: a frame has at least one token");
+  if (read.token_count > kFrameTokensMax) {
+    return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("kvt_frame_spec.token_count is ", read.token_count,
+                                                        ", the most is ", kFrameTokensMax));
+  }
+  if (read.token_begin > view.tokens() || read.token_count > view.tokens() - read.token_begin) {
+    return Error(KVT_ERR_OUT_OF_RANGE,
+                 absl::StrCat("kvt_frame_spec: token_begin ", read.token_begin, " and token_count ",
+                              read.token_count, " go beyond the view's ", view.tokens(), " tokens"));
+  }
+  if (view.first_position() > UINT64_MAX - view.tokens()) {
+    return Error(KVT_ERR_OUT_OF_RANGE, absl::StrCat("kvt_view.first_position ", view.first_position(),
+                                                    " and ", view.tokens(), " tokens overflow"));
+  }
+  checked.exempt_first = static_cast<uint32_t>(std::min<uint64_t>(read.exempt_first, read.token_count));
+  checked.exempt_last =
+      static_cast<uint32_t>(std::min<uint64_t>(read.exempt_last, read.token_count - checked.exempt_first));
+  checked.key = Key::From(read.key);
+  std::memcpy(checked.namespace_digest.data(), read.namespace_digest, checked.namespace_digest.size());
+  return checked;
+}
+
+}  // namespace kvt
