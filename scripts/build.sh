@@ -17,13 +17,17 @@ configure() {
     -DCMAKE_COMPILE_WARNING_AS_ERROR="$strict" "$@"
 }
 
-# compile PRESET [TARGETS...]: says so only when there is something to do.
+# compile PRESET [TARGETS...]: says so only when a source is newer than the last build of the same targets.
 compile() {
-  local preset="$1" pending
+  local preset="$1" stamp
   shift
-  pending="$(ninja -C "build/$preset" -n "$@" 2>/dev/null | grep -c '^\[' || true)"
-  [ "$pending" -eq 0 ] || say "building $preset ($pending steps)"
+  stamp="build/$preset/built-$(printf '%s' "$*" | sha256sum | cut -c1-8)"
+  if [ ! -f "$stamp" ] || [ -n "$(find CMakeLists.txt include kernels lib packaging samples tests tools \
+    -newer "$stamp" -print -quit)" ]; then
+    say "building $preset"
+  fi
   step "build-$preset" "$BUILD_HINT" ninja -C "build/$preset" -j "$JOBS" "$@"
+  touch "$stamp"
 }
 
 # The library and the command: what a user of the library needs, without tests.
