@@ -5,6 +5,7 @@
 #ifndef KVARTET_LIB_MODEL_VIEW_H_
 #define KVARTET_LIB_MODEL_VIEW_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
