@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "unit/engine/model_fixture.h"
 
 namespace kvt::engine {
@@ -91,6 +94,27 @@ TEST(Session, TruncateThenTheSameTokensGivesTheSameBits) {
   const Continuation second = Continue(*session, 42, 6);
   EXPECT_EQ(first.tokens, second.tokens);
   EXPECT_TRUE(SameBits(first.logits, second.logits));
+}
+
+TEST(Session, TwoSessionsRunAtTheSameTime) {
+  const std::vector<int32_t> prompt = Prompt(150);
+  const auto alone = NewSession(256);
+  ASSERT_TRUE(alone->Prefill(prompt).ok());
+  const Continuation expected = Continue(*alone, 42, 6);
+  const std::unique_ptr<Session> sessions[] = {NewSession(256), NewSession(256)};
+  Continuation got[2];
+  std::thread threads[2];
+  for (int i = 0; i < 2; ++i) {
+    threads[i] = std::thread([&, i] {
+      EXPECT_TRUE(sessions[i]->Prefill(prompt).ok());
+      got[i] = Continue(*sessions[i], 42, 6);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Continuation& continuation : got) {
+    EXPECT_EQ(continuation.tokens, expected.tokens);
+    EXPECT_TRUE(SameBits(continuation.logits, expected.logits));
+  }
 }
 
 TEST(Session, ChoiceIsTheArgmaxAndGapOfItsRow) {
