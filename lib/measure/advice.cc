@@ -1,5 +1,7 @@
 #include "measure/advice.h"
 
+#include <cmath>
+
 #include "absl/strings/str_format.h"
 
 namespace kvt {
@@ -27,7 +29,8 @@ std::string Time(double ns) {
   return ns >= 1e7 ? absl::StrFormat("%.0f ms", ns / 1e6) : absl::StrFormat("%.2f ms", ns / 1e6);
 }
 
-std::string Percent(double share) { return absl::StrFormat("%.0f %%", 100 * share); }
+// Rounded down: only all of it is 100 %.
+std::string Percent(double share) { return absl::StrFormat("%.0f %%", std::floor(100 * share + 1e-6)); }
 
 // What the ways are, by label where it is one of the known, else by what they counted.
 struct Roles {
