@@ -1,10 +1,11 @@
 /* Keys name data; block hashes help routing. Neither reveals tokens.
  *
- * A key is KVT_KEY_BYTES: the SHA-256 chain value at the block's end and the block's token count (u32,
- * little-endian). The chain runs over grains of 16 tokens, so the same tokens give the same chain values
- * whatever the block size: root     = SHA-256("kvartet-key-1" 00 | u32 len, namespace | u32 len, salt | model
- * fingerprint) chain[i] = SHA-256(chain[i-1] or root | 16 tokens as i32 | u32 number of extras | each: u32
- * offset in grain, u64 len, bytes) with all integers little-endian. Test vectors: docs/keys.md. */
+ * A key is KVT_KEY_BYTES: the SHA-256 chain value at the block's end and the block's token count (u32). The
+ * chain runs over grains of 16 tokens, so the same tokens give the same chain values whatever the block size:
+ *   root     = SHA-256("kvartet-key-1" 00 | u32 len, namespace | u32 len, salt | model fingerprint)
+ *   chain[i] = SHA-256(chain[i-1] or root | 16 tokens as i32 | u32 number of extras |
+ *                      each: u32 offset in grain, u64 len, bytes)
+ * All integers are little-endian. Test vectors: docs/keys.md. */
 #ifndef KVARTET_KEY_H_
 #define KVARTET_KEY_H_
 
@@ -22,7 +23,7 @@ extern "C" {
 /* Bytes that belong to a token beside its id: the digest of an image, an adapter switched inside the prompt.
  */
 typedef struct kvt_key_extra {
-  uint64_t token;      /* index of the token it belongs to */
+  uint64_t token;      /* index of the token it belongs to, below token_count */
   const uint8_t* data; /* borrowed */
   size_t len;          /* up to 4,096 */
 } kvt_key_extra_t;
@@ -34,7 +35,7 @@ typedef struct kvt_key_options {
   size_t ns_len;
   const uint8_t* salt; /* cache salt; up to 1,024 bytes */
   size_t salt_len;
-  const kvt_key_extra_t* extras; /* ascending by token */
+  const kvt_key_extra_t* extras; /* ascending by token; a token may have several */
   size_t extra_count;
 } kvt_key_options_t;
 
@@ -42,6 +43,7 @@ typedef struct kvt_key_options {
 KVT_API void kvt_key_options_init(kvt_key_options_t* options, size_t struct_size);
 
 /* Computes the keys of all whole blocks of `tokens`, in order.
+ * @param options    NULL for the defaults.
  * @param keys, cap  out: blocks x KVT_KEY_BYTES bytes; (NULL, 0) probes. @param needed out: bytes.
  * @return KVT_OK; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_STALE_HANDLE;
  * KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: no. Since: 0.1. */

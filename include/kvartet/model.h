@@ -41,19 +41,20 @@ typedef struct kvt_model_options {
   size_t model_id_len;
   const uint8_t* adapter; /* identity of an adapter such as a LoRA; NULL: none; up to 64 bytes */
   size_t adapter_len;
-  uint32_t layers;      /* 1 to 1,024 */
-  uint32_t kv_heads;    /* 1 to 1,024; 1 for MLA */
-  uint32_t k_dim;       /* elements of a head's K row, or of the latent; 1 to 8,192 */
-  uint32_t v_dim;       /* elements of a head's V row, 1 to 8,192; 0 for MLA */
-  uint32_t element;     /* KVT_ELEMENT_*: the type that frames hold when kept raw; default F16 */
-  uint32_t rope_style;  /* KVT_ROPE_*; default NONE */
-  uint32_t rope_offset; /* first rotated element of a row; 0 for K, latent width for MLA */
-  uint32_t rope_dims;   /* rotated elements, even, rope_offset + rope_dims <= k_dim */
-  double rope_base;     /* frequency of pair i is base^(-2i/dims); > 1 when a style is set */
-  const double*
-      rope_factors;         /* scaling as data: the frequency of pair i is divided by factor i; NULL: none */
-  size_t rope_factor_count; /* 0 or rope_dims / 2 */
-  double rope_magnitude;    /* cos and sin are multiplied by it (YaRN's attention factor); default 1 */
+  uint32_t layers;            /* 1 to 1,024 */
+  uint32_t kv_heads;          /* 1 to 1,024; 1 for MLA */
+  uint32_t k_dim;             /* elements of a head's K row, or of the latent; 1 to 8,192 */
+  uint32_t v_dim;             /* elements of a head's V row, 1 to 8,192; 0 for MLA */
+  uint32_t element;           /* KVT_ELEMENT_*: the type that frames hold when kept raw; default F16 */
+  uint32_t rope_style;        /* KVT_ROPE_*; default NONE */
+  uint32_t rope_offset;       /* first rotated element of a row; 0 for K, latent width for MLA */
+  uint32_t rope_dims;         /* rotated elements, even, rope_offset + rope_dims <= k_dim */
+  double rope_base;           /* frequency of pair i is base^(-2i/dims); > 1, up to 1e30; 0 without a style */
+  const double* rope_factors; /* scaling as data: the frequency of pair i is divided by factor i, 1e-6 to 1e6;
+                                 NULL: none */
+  size_t rope_factor_count;   /* 0 or rope_dims / 2 */
+  double
+      rope_magnitude; /* cos and sin are multiplied by it (YaRN's attention factor), 1e-3 to 1e3; default 1 */
 } kvt_model_options_t;
 
 /* Fills defaults. Threads: any. Blocks: no. Since: 0.1. */
@@ -72,7 +73,7 @@ KVT_API void kvt_model_destroy(kvt_model_t model);
  * no. Since: 0.1. */
 KVT_API kvt_status_t kvt_model_fingerprint(kvt_model_t model, uint8_t fingerprint[KVT_FINGERPRINT_BYTES]);
 
-/* Copies the canonical bytes (docs/frame-format.md): equal bytes mean the same model.
+/* Copies the canonical bytes (docs/keys.md): equal bytes mean the same model.
  * @return KVT_OK; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: any. Blocks:
  * no. Since: 0.1. */
 KVT_API kvt_status_t kvt_model_canonical(kvt_model_t model, uint8_t* buf, size_t cap, size_t* needed);
@@ -103,7 +104,9 @@ KVT_API kvt_status_t kvt_shard_init(kvt_model_t model, kvt_shard_t* shard, size_
  *   bases[(l - layer_begin) * streams + s] + P(t) + (h - head_begin) * head_stride[s] + e * element_stride[s]
  *   P(t) = t * token_stride[s]                                                    without a block table
  *   P(t) = block_table[t / page_tokens] * page_stride[s] + (t % page_tokens) * token_stride[s]   with one
- * for tokens t in [0, tokens). All strides are in bytes and may be negative. */
+ * for tokens t in [0, tokens). All strides are in bytes and may be negative; where there is more than one
+ * step, they are at least an element's size. Ids of the block table beyond the pages that `tokens` fill are
+ * not read. */
 typedef struct kvt_view {
   uint32_t struct_size;
   uint32_t memory;  /* KVT_MEMORY_*; PINNED is host memory to the CPU; CUDA gives UNAVAILABLE until its module
@@ -134,7 +137,7 @@ KVT_API void kvt_view_init(kvt_view_t* view, size_t struct_size);
 
 /* Turns the rotary embedding of the rotated stream (K, or the latent's rotated part) of tokens [token_begin,
  * token_begin + count) of every layer and head of the view back (undo) or forth, in place, computing in
- * double and rounding once.
+ * double and rounding once. A model without RoPE has nothing to turn.
  * @param undo  1: remove the rotation of position first_position + t; 0: apply it.
  * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_OUT_OF_RANGE; KVT_ERR_UNSUPPORTED (fp8 rows);
  * KVT_ERR_UNAVAILABLE (device memory); KVT_ERR_MISMATCH (the view has layers or heads that the model has

@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include "base/bytes.h"
+#include "base/status.h"
 #include "kvartet/key.h"
 
 namespace kvt {
@@ -33,6 +35,17 @@ struct Key {
   }
   std::string ToString() const { return Hex(Bytes(bytes)); }
 };
+
+// `options` has been through ReadStruct. The keys of all whole blocks, in order. KVT_ERR_INVALID_ARGUMENT.
+StatusOr<std::vector<Key>> ComputeKeys(const std::array<uint8_t, KVT_FINGERPRINT_BYTES>& model,
+                                       const kvt_key_options_t& options, absl::Span<const int32_t> tokens);
+
+StatusOr<NamespaceDigest> DigestNamespace(const uint8_t* ns, size_t ns_len, const uint8_t* salt,
+                                          size_t salt_len);
+
+// Sequence hashes of all whole blocks: for routing only. An empty adapter or namespace is none.
+std::vector<uint64_t> BlockHashes(absl::Span<const int32_t> tokens, uint32_t block_tokens, Bytes adapter,
+                                  Bytes ns);
 
 }  // namespace kvt
 

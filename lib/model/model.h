@@ -44,7 +44,7 @@ class Model {
   uint32_t head_dim(uint32_t stream) const { return stream == 0 ? k_dim_ : v_dim_; }
   const Rope& rope() const { return rope_; }
 
-  // Equal bytes, same model. Layout: docs/frame-format.md.
+  // Equal bytes, same model. Layout: docs/keys.md.
   const std::string& canonical() const { return canonical_; }
   const Fingerprint& fingerprint() const { return fingerprint_; }
 
