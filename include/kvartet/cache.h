@@ -50,9 +50,13 @@ KVT_API kvt_status_t kvt_cache_submit_put(kvt_cache_t cache, const uint8_t* keys
                                           const uint8_t* frames, const uint64_t* lengths,
                                           kvt_status_t* results, int64_t timeout_ms, uint64_t* operation);
 
-/* Encodes blocks of a view and puts them: block i is tokens [first_token + i x block_tokens, ...) under key
- * i.
- * @param spec  layers, exempt tokens and namespace digest; its token range and key are set per block.
+/* Encodes blocks of a view and puts them: block i is tokens [spec->token_begin + i x block_tokens, ...) of
+ * the view under key i. A block whose key is there already is not encoded.
+ * @param spec  layers, first token, exempt tokens (counted from the ends of the whole run of blocks) and
+ * namespace digest; token count and key are set per block.
+ * @param block_tokens  a multiple of KVT_GRAIN_TOKENS up to 65,536.
+ * @return as kvt_cache_submit_put; KVT_ERR_OUT_OF_RANGE (blocks beyond the view); KVT_ERR_MISMATCH (the view
+ * has layers or heads that the codec's model has not); KVT_ERR_UNAVAILABLE (device memory).
  * Statuses and borrowing as kvt_cache_submit_put; the view's memory is borrowed until completion. Threads:
  * any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_cache_submit_store(kvt_cache_t cache, kvt_codec_t codec, const kvt_view_t* view,

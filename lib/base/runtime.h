@@ -28,6 +28,7 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
+  uint32_t threads() const { return options_.threads; }
   // Queues a task for a worker thread. False after Stop.
   bool Submit(std::function<void()> task);
 

@@ -1,0 +1,65 @@
+// Job: one operation of a cache over many items, run by as many of the runtime's workers as it has use for.
+//
+// Workers claim the items in chunks and go to the back of the queue after each, so that operations share the
+// workers. The last one out finishes the operation; after that nothing of the caller's is touched.
+// Thread-safe by that protocol: an item is worked on by one thread, results_[item] is written by it alone.
+#ifndef KVARTET_LIB_CACHE_JOB_H_
+#define KVARTET_LIB_CACHE_JOB_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "base/mutex.h"
+#include "base/operations.h"
+#include "base/runtime.h"
+
+namespace kvt {
+
+class Job : public std::enable_shared_from_this<Job> {
+ public:
+  // Ends the operation; `failure` is the status of the first item that failed, with its text.
+  using Finish = std::function<void(const Operation&, const kvt_completion_t&, const Status& failure)>;
+
+  // `runtime` and what `finish` uses must live until `finish` returns.
+  Job(Runtime* runtime, std::shared_ptr<Operation> operation, kvt_status_t* results, size_t count,
+      Finish finish);
+  virtual ~Job() = default;
+
+  // Begins; returns at once. `job` must be fully constructed and shared.
+  static void Start(const std::shared_ptr<Job>& job);
+
+ protected:
+  // Works on items [begin, end), Reports each exactly once, and never throws but std::bad_alloc.
+  virtual void Run(size_t begin, size_t end) = 0;
+
+  Status Stop() const { return operation_->Stop(); }
+  void Report(size_t item, const Status& status, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  static constexpr size_t kChunk = 32;
+  static constexpr kvt_status_t kPending = 1;
+
+  void Step();
+  void RunChunk(size_t begin, size_t end);
+  void End() ABSL_LOCKS_EXCLUDED(mu_);
+
+  Runtime* const runtime_;
+  const std::shared_ptr<Operation> operation_;
+  kvt_status_t* const results_;
+  const size_t count_;
+  const Finish finish_;
+  size_t chunk_ = kChunk;
+  std::atomic<size_t> next_{0};
+  std::atomic<size_t> runners_{0};
+  std::atomic<uint64_t> items_ok_{0};
+  std::atomic<uint64_t> bytes_{0};
+
+  Mutex mu_;
+  size_t failed_item_ ABSL_GUARDED_BY(mu_);
+  Status failure_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace kvt
+
+#endif  // KVARTET_LIB_CACHE_JOB_H_
