@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <string>
 
 namespace kvt::engine {
@@ -27,10 +26,6 @@ Rows CopyRows(const Session& session, int32_t count) {
     rows.emplace_back(row.begin(), row.end());
   }
   return rows;
-}
-
-bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 // Puts rows for positions [0, context) into an empty session: the seed's rows, over and over.
@@ -59,51 +54,31 @@ Result<Rows> Batch(Session& session, int32_t context, std::span<const int32_t> t
   return CopyRows(session, static_cast<int32_t>(tokens.size()));
 }
 
-Result<WidthFinding> MeasureWidth(Session& session, int32_t context, int32_t width,
-                                  std::span<const int32_t> tokens, const Rows& single) {
-  WidthFinding finding{.context = context, .width = width, .single_equal = true, .repeat_equal = true};
+void Append(ProbeRows* rows, const std::vector<float>& alone, const std::vector<float>& batched,
+            int32_t width, int32_t place) {
+  rows->alone.insert(rows->alone.end(), alone.begin(), alone.end());
+  rows->batched.insert(rows->batched.end(), batched.begin(), batched.end());
+  rows->widths.push_back(static_cast<uint32_t>(width));
+  rows->places.push_back(static_cast<uint32_t>(place));
+}
+
+Status MeasureWidth(Session& session, int32_t context, int32_t width, std::span<const int32_t> tokens,
+                    const Rows& single, ProbeRows* rows) {
   const auto count = static_cast<size_t>(width);
   const Result<Rows> first = Batch(session, context, tokens.first(count));
   if (!first.ok()) return first.error();
-  const Result<Rows> again = Batch(session, context, tokens.first(count));
-  if (!again.ok()) return again.error();
-  for (size_t i = 0; i < count; ++i) {
-    finding.single_equal &= SameBits((*first)[i], single[i]);
-    finding.single_max_diff = std::max(finding.single_max_diff, MaxAbsDiff((*first)[i], single[i]));
-    finding.argmax_mismatches += Top2((*first)[i]).token != Top2(single[i]).token;
-    finding.repeat_equal &= SameBits((*first)[i], (*again)[i]);
-    finding.repeat_max_diff = std::max(finding.repeat_max_diff, MaxAbsDiff((*first)[i], (*again)[i]));
-  }
-  // The rows of the first width - 1 tokens are still the batch's own: the last token comes again, now as row
-  // 0.
+  for (size_t i = 0; i < count; ++i) Append(rows, single[i], (*first)[i], width, static_cast<int32_t>(i));
+  // The rows of the first width - 1 tokens are still the batch's own: the last token comes again, now at
+  // place 0.
   const Result<Rows> shifted = Batch(session, context + width - 1, tokens.subspan(count - 1, count));
   if (!shifted.ok()) return shifted.error();
-  finding.row_equal = SameBits(first->back(), shifted->front());
-  finding.row_max_diff = MaxAbsDiff(first->back(), shifted->front());
-  return finding;
+  Append(rows, single[count - 1], shifted->front(), width, 0);
+  return Done{};
 }
 
 }  // namespace
 
-bool ProbeReport::AllSingleEqual() const {
-  return std::all_of(findings.begin(), findings.end(), [](const WidthFinding& f) { return f.single_equal; });
-}
-
-bool ProbeReport::AllRepeatEqual() const {
-  return std::all_of(findings.begin(), findings.end(), [](const WidthFinding& f) { return f.repeat_equal; });
-}
-
-bool ProbeReport::AllRowEqual() const {
-  return std::all_of(findings.begin(), findings.end(), [](const WidthFinding& f) { return f.row_equal; });
-}
-
-float ProbeReport::MaxSingleDiff() const {
-  float most = 0;
-  for (const WidthFinding& finding : findings) most = std::max(most, finding.single_max_diff);
-  return most;
-}
-
-Result<ProbeReport> Probe(const Engine& engine, const ProbeOptions& options) {
+Result<ProbeRows> Probe(const Engine& engine, const ProbeOptions& options) {
   int32_t widest = 0;
   for (const int32_t width : options.widths) {
     if (width < 2 || width > options.session.max_rows) {
@@ -143,8 +118,8 @@ Result<ProbeReport> Probe(const Engine& engine, const ProbeOptions& options) {
   const Result<KvBlob> seed = session.Export(0, kMinChunk);
   if (!seed.ok()) return seed.error();
 
-  ProbeReport report;
-  report.min_gap = std::numeric_limits<float>::infinity();
+  ProbeRows rows;
+  rows.vocabulary = static_cast<size_t>(engine.geometry().vocab);
   for (const int32_t context : options.contexts) {
     Status filled = session.Truncate(0);
     if (filled.ok()) filled = Fill(session, *seed, context);
@@ -153,16 +128,14 @@ Result<ProbeReport> Probe(const Engine& engine, const ProbeOptions& options) {
     for (const int32_t token : tail.first(static_cast<size_t>(widest))) {
       const Result<Choice> choice = session.DecodeOne(token);
       if (!choice.ok()) return choice.error();
-      report.min_gap = std::min(report.min_gap, choice->gap);
       single.push_back(CopyRows(session, 1).front());
     }
     for (const int32_t width : options.widths) {
-      Result<WidthFinding> finding = MeasureWidth(session, context, width, tail, single);
-      if (!finding.ok()) return finding.error();
-      report.findings.push_back(*finding);
+      const Status measured = MeasureWidth(session, context, width, tail, single, &rows);
+      if (!measured.ok()) return measured.error();
     }
   }
-  return report;
+  return rows;
 }
 
 }  // namespace kvt::engine

@@ -45,8 +45,7 @@ class Decoder {
 
   // What the coordinator needs to know; the probe of the fidelity level is made when verification is to come.
   Json Hello(bool probe) {
-    if (probe)
-      fidelity_ = ProbeFidelity(full_.get(), prompt_.tokens, settings_.draft, engine_->geometry().vocab);
+    if (probe) fidelity_ = ProbeFidelity(*engine_, settings_.threads, settings_.draft);
     return {{"fidelity", fidelity_.level},
             {"margin", fidelity_.margin},
             {"prompt_tokens", prompt_.tokens.size()},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/probe.h"
 #include "kvartet/clock.h"
 
 namespace kvt::cli {
@@ -148,42 +149,15 @@ VerifiedRun GenerateVerified(engine::Session* full, engine::Session* draft, std:
   return VerifiedLoop(full, draft, prompt).Run(options, progress);
 }
 
-Fidelity ProbeFidelity(engine::Session* session, std::span<const int32_t> tokens, int32_t draft_length,
-                       int32_t vocabulary) {
-  // Past 512 cells the engine's attention may split a lone query; the probe has to stand there.
-  constexpr int32_t kContext = 640;
-  const int32_t width = draft_length + 1;
-  const int32_t context = std::min(kContext, static_cast<int32_t>(tokens.size()) - width);
-  Take(session->Truncate(0), "truncate");
-  Take(session->Prefill(tokens.first(static_cast<size_t>(context))), "probe");
-  const std::span<const int32_t> probe =
-      tokens.subspan(static_cast<size_t>(context), static_cast<size_t>(width));
-  const size_t row = static_cast<size_t>(vocabulary);
-  std::vector<float> single, alone, batched;
-  for (const int32_t token : probe) {
-    Take(session->DecodeOne(token), "probe");
-    const std::span<const float> logits = session->Logits(0);
-    single.insert(single.end(), logits.begin(), logits.end());
-  }
-  std::vector<uint32_t> widths, places;
-  for (const int32_t w : {2, 5, width}) {
-    if (w > width) continue;
-    Take(session->Truncate(context), "truncate");
-    Take(session->DecodeBatch(probe.first(static_cast<size_t>(w))), "probe");
-    for (int32_t i = 0; i < w; ++i) {
-      const std::span<const float> logits = session->Logits(i);
-      batched.insert(batched.end(), logits.begin(), logits.end());
-      alone.insert(alone.end(), single.begin() + static_cast<ptrdiff_t>(row) * i,
-                   single.begin() + static_cast<ptrdiff_t>(row) * (i + 1));
-      widths.push_back(static_cast<uint32_t>(w));
-      places.push_back(static_cast<uint32_t>(i));
-    }
-  }
+Fidelity ProbeFidelity(const engine::Engine& engine, int32_t threads, int32_t draft_length) {
+  engine::ProbeOptions options;
+  options.session.threads = threads;
+  options.widths = {2, draft_length + 1};
+  const engine::ProbeRows rows = Take(engine::Probe(engine, options), "probe");
   Fidelity fidelity;
-  Check(kvt_fidelity_classify(alone.data(), batched.data(), widths.size(), row, widths.data(), places.data(),
-                              &fidelity.level, &fidelity.margin),
+  Check(kvt_fidelity_classify(rows.alone.data(), rows.batched.data(), rows.rows(), rows.vocabulary,
+                              rows.widths.data(), rows.places.data(), &fidelity.level, &fidelity.margin),
         "kvt_fidelity_classify");
-  Take(session->Truncate(0), "truncate");
   return fidelity;
 }
 

@@ -35,8 +35,7 @@ VerifiedRun GenerateVerified(engine::Session* full, engine::Session* draft, std:
                              Fidelity fidelity, const TokensSoFar& progress);
 
 // The start-up probe: the same tokens decoded one by one and in batches of the widths that verification uses.
-Fidelity ProbeFidelity(engine::Session* session, std::span<const int32_t> tokens, int32_t draft_length,
-                       int32_t vocabulary);
+Fidelity ProbeFidelity(const engine::Engine& engine, int32_t threads, int32_t draft_length);
 
 }  // namespace kvt::cli
 
