@@ -1,0 +1,48 @@
+// LossyCodec: what codecs of records share. A segment holds the exempt first tokens raw, then the exempt last
+// tokens raw, then the records of the tokens between them, whose layouts are in kernels/common/.
+//
+// Immutable, so thread-safe.
+#ifndef KVARTET_LIB_CODEC_LOSSY_H_
+#define KVARTET_LIB_CODEC_LOSSY_H_
+
+#include "codec/segment_codec.h"
+#include "common/element.h"
+
+namespace kvt {
+
+class LossyCodec : public SegmentCodec {
+ public:
+  bool lossy() const final { return true; }
+  uint64_t StoredBytes(const SegmentShape& shape) const final;
+  void Encode(const SegmentShape& shape, RowWindow& rows, uint8_t* out, kernels::HashCopy& hash,
+              uint64_t* nonfinite) const final;
+  void Decode(const SegmentShape& shape, const uint8_t* stored, RowWindow& rows,
+              kernels::HashCopy& hash) const final;
+
+ protected:
+  // Tokens of a record, 1 to RowWindow::kRowsMax; the last record may have fewer.
+  virtual uint64_t TokensPerRecord(const SegmentShape& shape) const = 0;
+  virtual uint64_t RecordBytes(const SegmentShape& shape, uint64_t tokens) const = 0;
+  // One record of `count` tokens, or `count` records of one token each.
+  virtual void EncodeRecords(const SegmentShape& shape, kernels::Element element, const void* const* rows,
+                             uint64_t count, uint8_t* out, uint64_t* nonfinite) const = 0;
+  virtual void DecodeRecords(const SegmentShape& shape, kernels::Element element, const uint8_t* stored,
+                             uint64_t count, void* const* rows) const = 0;
+
+ private:
+  uint64_t BatchBytes(const SegmentShape& shape, uint64_t count) const;
+  template <typename Body>
+  void ForBatches(const SegmentShape& shape, const Body& body) const;
+};
+
+// Symmetric bytes, one scale a token and head.
+std::unique_ptr<const SegmentCodec> MakeInt8Codec();
+
+// Asymmetric codes of 2 or 4 bits: stream 0 (K, or MLA's latent) by channel over groups of tokens, stream 1
+// (V) by token over groups of channels of a head.
+std::unique_ptr<const SegmentCodec> MakeKiviCodec(uint32_t bits, uint32_t group_tokens,
+                                                  uint32_t group_channels);
+
+}  // namespace kvt
+
+#endif  // KVARTET_LIB_CODEC_LOSSY_H_
