@@ -46,8 +46,8 @@ enum {
  * Owner: the caller, who ends it with kvt_meter_destroy. Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_meter_create(kvt_runtime_t runtime, kvt_meter_t* meter);
 
-/* Destroys a meter with all that it has summed; 0 and stale ids are accepted. Threads: any. Blocks: no. Since:
- * 0.1. */
+/* Destroys a meter with all that it has summed; 0 and stale ids are accepted. Threads: any. Blocks: no.
+ * Since: 0.1. */
 KVT_API void kvt_meter_destroy(kvt_meter_t meter);
 
 /* Begins a request; its clock starts.
@@ -63,9 +63,9 @@ KVT_API kvt_status_t kvt_request_begin(kvt_meter_t meter, const char* way, size_
 /* Marks that from now on the request's time belongs to `part`: the part before it is closed. Parts may come
  * again; their times add up.
  * @param part  KVT_PART_*.
- * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT (no such part, or the first token is marked); KVT_ERR_NOT_FOUND (no
- * such open request); KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE.
- * Threads: any, one request one thread at a time. Blocks: no. Since: 0.1. */
+ * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT (no such part, or the first token is marked); KVT_ERR_NOT_FOUND
+ * (no such open request); KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: any, one request one thread at
+ * a time. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_request_part(kvt_meter_t meter, uint64_t request, int32_t part);
 
 /* Moves time between parts after the fact, for work that another process measured. The total stays.
@@ -99,8 +99,8 @@ KVT_API kvt_status_t kvt_request_end(kvt_meter_t meter, uint64_t request);
 /* Copies the meter as JSON, without a NUL:
  * {"schema":1,"ways":[{"way":"raw","requests":n,"unfinished":n,"ttft_ms":{"queue":..,"prefill":..,"encode":..,
  * "transfer":..,"decode":..,"first_token":..,"other":..,"total":..},"duration_ms":..,"counters":{"bytes_raw":..,
- * ..}}],"counters":{..}}. Times are means over requests with a first token, duration from begin to end; a way's
- * counters are sums over its ended requests; the last counters are the meter's own.
+ * ..}}],"counters":{..}}. Times are means over requests with a first token, duration from begin to end; a
+ * way's counters are sums over its ended requests; the last counters are the meter's own.
  * @param buf, cap  where to; (NULL, 0) probes.
  * @param needed    out, may be NULL if buf is not.
  * @return KVT_OK; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_STALE_HANDLE;
@@ -109,8 +109,8 @@ KVT_API kvt_status_t kvt_request_end(kvt_meter_t meter, uint64_t request);
 KVT_API kvt_status_t kvt_meter_json(kvt_meter_t meter, char* buf, size_t cap, size_t* needed);
 
 /* Copies one sentence, without a NUL: which axis (location, size, ownership, verification, or none) to touch
- * first and why, from the shares of queue, transfer and prefill in TTFT in this order, and whether raw or lossy
- * is faster on this link when both were measured. Says so when there is too little data.
+ * first and why, from the shares of queue, transfer and prefill in TTFT in this order, and whether raw or
+ * lossy is faster on this link when both were measured. Says so when there is too little data.
  * @param buf, cap, needed  as kvt_meter_json.
  * @return as kvt_meter_json.
  * Threads: any. Blocks: no. Since: 0.1. */

@@ -40,8 +40,8 @@ enum {
                               kvt_verifier_loaded. The load itself may have begun at any time before */
   KVT_ACTION_VERIFY = 3,   /* one forward of the full cache over tokens[0] (pending) to tokens[n], padded to
                               `width` rows if that is more; report by kvt_verifier_verified with n + 1 rows */
-  KVT_ACTION_RECHECK = 4,  /* level B: truncate the full cache to full_length and decode tokens[n] alone; report
-                              by kvt_verifier_rechecked */
+  KVT_ACTION_RECHECK = 4,  /* level B: truncate the full cache to full_length and decode tokens[n] alone;
+                              report  by kvt_verifier_rechecked */
   KVT_ACTION_ROLLBACK = 5, /* truncate both caches to the given lengths; neither is longer than what the cache
                               holds; report by kvt_verifier_rolled_back */
   KVT_ACTION_COMMIT = 6,   /* tokens[0] to tokens[n - 1] are final: hand them to the user; report by
@@ -54,13 +54,13 @@ enum {
 /* Why a sequence ended, fell back or waits again, in kvt_action_t.reason. */
 enum {
   KVT_REASON_NONE = 0,
-  KVT_REASON_EOS = 1,          /* DONE: an end-of-sequence token was committed */
-  KVT_REASON_LENGTH = 2,       /* DONE: max_tokens are committed. FALLBACK: there is room for one token only */
-  KVT_REASON_CANCELLED = 3,    /* DONE */
+  KVT_REASON_EOS = 1,       /* DONE: an end-of-sequence token was committed */
+  KVT_REASON_LENGTH = 2,    /* DONE: max_tokens are committed. FALLBACK: there is room for one token only */
+  KVT_REASON_CANCELLED = 3, /* DONE */
   KVT_REASON_UNPROFITABLE = 4, /* FALLBACK: drafting would not be faster at the moment; it is tried again */
-  KVT_REASON_NO_DRAFT = 5,     /* FALLBACK: the host drafted nothing, or the draft cache lacks more tokens than
-                                  an action can carry */
-  KVT_REASON_FULL_LATE = 6     /* PREFETCH: the last load failed. DONE: cancelled after that */
+  KVT_REASON_NO_DRAFT = 5, /* FALLBACK: the host drafted nothing, or the draft cache lacks more tokens than
+                              an action can carry */
+  KVT_REASON_FULL_LATE = 6 /* PREFETCH: the last load failed. DONE: cancelled after that */
 };
 
 typedef struct kvt_verifier_options {
@@ -92,7 +92,8 @@ typedef struct kvt_action {
   uint32_t width;        /* DRAFT: tokens to decode first; VERIFY, RECHECK, FALLBACK: rows to submit */
   int32_t pending;       /* the last committed token */
   uint64_t draft_length; /* tokens that the draft cache holds; ROLLBACK: that it keeps */
-  uint64_t full_length;  /* tokens that the full cache holds before the action's rows; ROLLBACK: that it keeps */
+  uint64_t
+      full_length; /* tokens that the full cache holds before the action's rows; ROLLBACK: that it keeps */
   int32_t tokens[KVT_VERIFIER_MAX_DRAFT + 1]; /* DRAFT: what the draft cache lacks, pending last; VERIFY,
                                                  RECHECK, FALLBACK: pending then draft; COMMIT: the tokens */
 } kvt_action_t;
@@ -106,15 +107,15 @@ typedef struct kvt_verifier_stats_s {
   uint64_t committed; /* tokens, first_token included */
   uint64_t fallbacks; /* steps on the full cache alone */
   uint64_t rechecks;
-  uint64_t nonfinite;   /* rows refused because their gap was not a number */
-  double acceptance;    /* probability that a drafted token is accepted given that those before it in the draft
-                           were; 0 before the first verdict */
+  uint64_t nonfinite; /* rows refused because their gap was not a number */
+  double acceptance;  /* probability that a drafted token is accepted given that those before it in the draft
+                         were; 0 before the first verdict */
   double mean_accepted; /* accepted tokens a round */
 } kvt_verifier_stats_t;
 
-/* Fills defaults for a structure of `struct_size` bytes; first_token, vocabulary, prompt_tokens and max_tokens
- * are left 0 for the host to set. A NULL pointer or a size below that of the first release is ignored.
- * Threads: any. Blocks: no. Since: 0.1. */
+/* Fills defaults for a structure of `struct_size` bytes; first_token, vocabulary, prompt_tokens and
+ * max_tokens are left 0 for the host to set. A NULL pointer or a size below that of the first release is
+ * ignored. Threads: any. Blocks: no. Since: 0.1. */
 KVT_API void kvt_verifier_options_init(kvt_verifier_options_t* options, size_t struct_size);
 
 /* Creates the verifier of one sequence.
@@ -145,9 +146,9 @@ KVT_API kvt_status_t kvt_verifier_drafted(kvt_verifier_t verifier, const int32_t
                                           uint64_t microseconds);
 
 /* Reports how a PREFETCH ended.
- * @param status        KVT_OK: the full cache is in place. Any error: it is not; nothing can be committed, and
- *                      the next action is PREFETCH again, or DONE with KVT_REASON_FULL_LATE once the host
- *                      gives up by kvt_verifier_cancel.
+ * @param status        KVT_OK: the full cache is in place. Any error: it is not; nothing can be committed,
+ * and the next action is PREFETCH again, or DONE with KVT_REASON_FULL_LATE once the host gives up by
+ * kvt_verifier_cancel.
  * @param microseconds  the time that was waited and that drafting did not hide.
  * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT (a positive status, or another action is due);
  * KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE.
@@ -156,8 +157,8 @@ KVT_API kvt_status_t kvt_verifier_loaded(kvt_verifier_t verifier, kvt_status_t s
 
 /* Reports the full cache's rows after a VERIFY or FALLBACK, pending's first.
  * @param tokens, count  the argmax of each row; count is n + 1, or 1 for FALLBACK. Padding is not reported.
- * @param gaps           the top-two logit gap of each row; NULL unless level B. A NaN marks a row whose logits
- *                       were not finite.
+ * @param gaps           the top-two logit gap of each row; NULL unless level B. A NaN marks a row whose
+ * logits were not finite.
  * @param microseconds   measured time of the forward.
  * Rows beyond a mismatch, an end of sequence or a row to decide again are not read.
  * @return KVT_OK; KVT_ERR_CORRUPT (a NaN gap: the round commits nothing and the action stays due);
@@ -207,13 +208,13 @@ KVT_API kvt_status_t kvt_verifier_stats(kvt_verifier_t verifier, kvt_verifier_st
  * @param widths            for each row the width of its batch.
  * @param places            its row in that batch, from 0.
  * @param level   out, KVT_FIDELITY_*. C: all rows are bitwise equal. B: not C, but the argmax is equal in all
- *                rows and the differences are finite. A: not B, but a token has the same bits at every place of
- *                batches of one width (the same token is known by equal rows in `alone`; the probe must hold it
- *                at two places or more). N: else.
+ *                rows and the differences are finite. A: not B, but a token has the same bits at every place
+ * of batches of one width (the same token is known by equal rows in `alone`; the probe must hold it at two
+ * places or more). N: else.
  * @param margin  out: twice the largest difference seen, the margin for level B; 0 at level C.
- * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT (a NULL pointer, fewer than two rows, a place outside of its width,
- * or a NaN; the field and index are named); KVT_ERR_OUT_OF_MEMORY.
- * Threads: any. Blocks: no. Since: 0.1. */
+ * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT (a NULL pointer, fewer than two rows, a place outside of its
+ * width, or a NaN; the field and index are named); KVT_ERR_OUT_OF_MEMORY. Threads: any. Blocks: no. Since:
+ * 0.1. */
 KVT_API kvt_status_t kvt_fidelity_classify(const float* alone, const float* batched, size_t rows,
                                            size_t vocabulary, const uint32_t* widths, const uint32_t* places,
                                            int32_t* level, float* margin);

@@ -33,7 +33,8 @@ KVT_API void kvt_meter_destroy(kvt_meter_t meter) {
   kvt::VoidBoundary([&] { kvt::Take<kvt::Meter>(meter); });
 }
 
-KVT_API kvt_status_t kvt_request_begin(kvt_meter_t meter, const char* way, size_t way_len, uint64_t* request) {
+KVT_API kvt_status_t kvt_request_begin(kvt_meter_t meter, const char* way, size_t way_len,
+                                       uint64_t* request) {
   return With(meter, [&](kvt::Meter& m) -> kvt::Status {
     if (way == nullptr) return kvt::Error(KVT_ERR_INVALID_ARGUMENT, "way is NULL");
     if (request == nullptr) return kvt::Error(KVT_ERR_INVALID_ARGUMENT, "request is NULL");
@@ -55,7 +56,8 @@ KVT_API kvt_status_t kvt_request_first_token(kvt_meter_t meter, uint64_t request
   return With(meter, [&](kvt::Meter& m) { return m.FirstToken(request); });
 }
 
-KVT_API kvt_status_t kvt_request_count(kvt_meter_t meter, uint64_t request, int32_t counter, uint64_t amount) {
+KVT_API kvt_status_t kvt_request_count(kvt_meter_t meter, uint64_t request, int32_t counter,
+                                       uint64_t amount) {
   return With(meter, [&](kvt::Meter& m) { return m.Count(request, counter, amount); });
 }
 

@@ -48,7 +48,8 @@ KVT_API kvt_status_t kvt_verifier_drafted(kvt_verifier_t verifier, const int32_t
   return With(verifier, [&](kvt::Verifier& v) { return v.Drafted(tokens, count, microseconds); });
 }
 
-KVT_API kvt_status_t kvt_verifier_loaded(kvt_verifier_t verifier, kvt_status_t status, uint64_t microseconds) {
+KVT_API kvt_status_t kvt_verifier_loaded(kvt_verifier_t verifier, kvt_status_t status,
+                                         uint64_t microseconds) {
   return With(verifier, [&](kvt::Verifier& v) { return v.Loaded(status, microseconds); });
 }
 

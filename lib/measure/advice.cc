@@ -12,7 +12,7 @@ constexpr double kMoveShare = 0.2;     // of one way's, spent in encode, transfe
 constexpr double kPrefillShare = 0.5;  // of one way's
 constexpr double kPays = 0.9;          // a lossy way must save a tenth to be worth its loss
 constexpr double kRatio = 1.1;         // raw bytes over moved bytes from which a way counts as compressed
-constexpr double kAcceptance = 0.5;
+constexpr double kAcceptance = 0.25;   // accepted of drafted tokens
 constexpr uint64_t kEnoughDrafts = 32;
 
 double Moving(const WaySums& w) {
@@ -50,7 +50,8 @@ const WaySums* Roles::*RoleOf(const WaySums& w) {
   const uint64_t moved = w.counter(KVT_COUNTER_BYTES_MOVED);
   if (w.counter(KVT_COUNTER_BLOCKS_HIT) > w.counter(KVT_COUNTER_BLOCKS_MISSED)) return &Roles::hit;
   if (moved == 0) return &Roles::recompute;
-  if (static_cast<double>(w.counter(KVT_COUNTER_BYTES_RAW)) < kRatio * static_cast<double>(moved)) return &Roles::raw;
+  if (static_cast<double>(w.counter(KVT_COUNTER_BYTES_RAW)) < kRatio * static_cast<double>(moved))
+    return &Roles::raw;
   return w.counter(KVT_COUNTER_TOKENS_DRAFTED) != 0 ? &Roles::verified : &Roles::lossy;
 }
 
@@ -70,11 +71,13 @@ std::string LinkVerdict(const Roles& roles, bool pays) {
   if (roles.raw == nullptr || lossy == nullptr) return "";
   const std::string raw_time = Time(AfterPrefill(*roles.raw)), lossy_time = Time(AfterPrefill(*lossy));
   if (!pays) {
-    return absl::StrFormat("; raw is best on this link (%s from the end of prefill to the first token, lossy %s)",
-                           raw_time, lossy_time);
+    return absl::StrFormat(
+        "; raw is best on this link (%s from the end of prefill to the first token, lossy %s)", raw_time,
+        lossy_time);
   }
   std::string text = absl::StrFormat(
-      "; compression pays on this link (%s from the end of prefill to the first token, raw %s)", lossy_time, raw_time);
+      "; compression pays on this link (%s from the end of prefill to the first token, raw %s)", lossy_time,
+      raw_time);
   if (roles.verified != nullptr && roles.verified != lossy &&
       kPays * AfterPrefill(*roles.verified) >= AfterPrefill(*lossy)) {
     absl::StrAppend(&text, ", but a verified first token waits for the full frames (",
@@ -89,8 +92,16 @@ bool Pays(const Roles& roles) {
          AfterPrefill(*lossy) <= kPays * AfterPrefill(*roles.raw);
 }
 
+// The way whose split is looked at: the plainest that moves the cache, else any. Null when nothing is summed.
+const WaySums* Base(const Roles& roles) {
+  for (const WaySums* way : {roles.raw, roles.lossy, roles.verified, roles.recompute, roles.hit}) {
+    if (way != nullptr && way->MeanTotal() > 0) return way;
+  }
+  return nullptr;
+}
+
 // The axis and its reason, without the verdict on the link.
-std::string AxisText(const MeterSums& sums, const Roles& roles, bool pays) {
+std::string AxisText(const MeterSums& sums, const Roles& roles, const WaySums& base, bool pays) {
   double queue = 0, total = 0;
   uint64_t drafted = 0, accepted = 0;
   for (const WaySums& w : sums.ways) {
@@ -101,7 +112,8 @@ std::string AxisText(const MeterSums& sums, const Roles& roles, bool pays) {
   }
   if (queue >= kQueueShare * total) {
     return absl::StrFormat(
-        "Touch location first: %s of the time to first token is waiting in the queue, so spread or deflect prefill",
+        "Touch location first: %s of the time to first token is waiting in the queue, so spread or deflect "
+        "prefill",
         Percent(queue / total));
   }
 
@@ -109,55 +121,57 @@ std::string AxisText(const MeterSums& sums, const Roles& roles, bool pays) {
   const WaySums* shipped = pays || roles.raw == nullptr ? lossy : roles.raw;
   if (shipped != nullptr && roles.recompute != nullptr &&
       Moving(*shipped) > roles.recompute->Mean(KVT_PART_PREFILL)) {
-    return absl::StrFormat("Touch location first: computing again takes %s, moving the cache %s, so prefill where you decode",
-                           Time(roles.recompute->Mean(KVT_PART_PREFILL)), Time(Moving(*shipped)));
+    return absl::StrFormat(
+        "Touch location first: computing again takes %s, moving the cache %s, so prefill where you decode",
+        Time(roles.recompute->Mean(KVT_PART_PREFILL)), Time(Moving(*shipped)));
   }
-  const WaySums* base = roles.raw != nullptr ? roles.raw : lossy;
-  if (base != nullptr && Moving(*base) >= kMoveShare * base->MeanTotal()) {
+  if (shipped != nullptr && Moving(base) >= kMoveShare * base.MeanTotal()) {
     const std::string share = absl::StrFormat("moving the cache is %s of the time to first token (way %s)",
-                                              Percent(Moving(*base) / base->MeanTotal()), base->way);
+                                              Percent(Moving(base) / base.MeanTotal()), base.way);
     if (pays) return absl::StrFormat("Touch size first: %s", share);
     if (lossy == nullptr) return absl::StrFormat("Touch size first: %s, so measure a lossy codec", share);
-    if (roles.raw == nullptr) return absl::StrFormat("Touch size first: %s, so measure raw frames and other codecs", share);
-    return absl::StrFormat("Touch location first: %s and a codec does not shorten it, so use a faster link", share);
+    if (roles.raw == nullptr)
+      return absl::StrFormat("Touch size first: %s, so measure raw frames and other codecs", share);
+    return absl::StrFormat("Touch location first: %s and a codec does not shorten it, so use a faster link",
+                           share);
   }
   if (roles.verified != nullptr && roles.lossy != nullptr &&
-      AfterPrefill(*roles.verified) - AfterPrefill(*roles.lossy) >= kMoveShare * roles.verified->MeanTotal()) {
-    return absl::StrFormat("Touch verification first: a verified first token takes %s after prefill, an unverified one %s",
-                           Time(AfterPrefill(*roles.verified)), Time(AfterPrefill(*roles.lossy)));
-  }
-  if (drafted >= kEnoughDrafts && static_cast<double>(accepted) < kAcceptance * static_cast<double>(drafted)) {
+      AfterPrefill(*roles.verified) - AfterPrefill(*roles.lossy) >=
+          kMoveShare * roles.verified->MeanTotal()) {
     return absl::StrFormat(
-        "Touch verification first: only %s of the drafted tokens are accepted, so use a finer codec or shorter drafts",
+        "Touch verification first: a verified first token takes %s after prefill, an unverified one %s",
+        Time(AfterPrefill(*roles.verified)), Time(AfterPrefill(*roles.lossy)));
+  }
+  if (drafted >= kEnoughDrafts &&
+      static_cast<double>(accepted) < kAcceptance * static_cast<double>(drafted)) {
+    return absl::StrFormat(
+        "Touch verification first: only %s of the drafted tokens are accepted, so use a finer codec or "
+        "shorter drafts",
         Percent(static_cast<double>(accepted) / static_cast<double>(drafted)));
   }
-  if (base == nullptr) base = roles.recompute != nullptr ? roles.recompute : roles.hit;
-  if (base->Mean(KVT_PART_PREFILL) >= kPrefillShare * base->MeanTotal()) {
-    std::string text =
-        absl::StrFormat("Touch ownership first: %s of the time to first token is prefill (%s, way %s), so keep KV and route to it",
-                        Percent(base->Mean(KVT_PART_PREFILL) / base->MeanTotal()),
-                        Time(base->Mean(KVT_PART_PREFILL)), base->way);
-    if (roles.hit != nullptr && roles.hit != base)
+  if (base.Mean(KVT_PART_PREFILL) >= kPrefillShare * base.MeanTotal()) {
+    std::string text = absl::StrFormat(
+        "Touch ownership first: %s of the time to first token is prefill (%s, way %s), so keep KV and route "
+        "to it",
+        Percent(base.Mean(KVT_PART_PREFILL) / base.MeanTotal()), Time(base.Mean(KVT_PART_PREFILL)), base.way);
+    if (roles.hit != nullptr && roles.hit != &base)
       absl::StrAppend(&text, ": a cache hit has its first token after ", Time(roles.hit->MeanTotal()));
     return text;
   }
-  return absl::StrFormat("Touch nothing: neither queue, moving nor prefill dominates the %s to first token (way %s)",
-                         Time(base->MeanTotal()), base->way);
+  return absl::StrFormat(
+      "Touch nothing: neither queue, moving nor prefill dominates the %s to first token (way %s)",
+      Time(base.MeanTotal()), base.way);
 }
 
 }  // namespace
 
 std::string Advise(const MeterSums& sums) {
-  uint64_t requests = 0, total = 0;
-  for (const WaySums& w : sums.ways) {
-    requests += w.requests;
-    total += Sum(w.times);
-  }
-  if (requests == 0 || total == 0)
-    return "Too little data: no request has reached its first token yet, so no axis can be named.";
   const Roles roles = Assign(sums);
+  const WaySums* base = Base(roles);
+  if (base == nullptr)
+    return "Too little data: no request has reached its first token yet, so no axis can be named.";
   const bool pays = Pays(roles);
-  return absl::StrCat(AxisText(sums, roles, pays), LinkVerdict(roles, pays), ".");
+  return absl::StrCat(AxisText(sums, roles, *base, pays), LinkVerdict(roles, pays), ".");
 }
 
 }  // namespace kvt

@@ -8,9 +8,9 @@
 
 namespace kvt {
 
-// In this order: too little data; queue (location); moving the cache (size, or location where a codec does not
-// pay or computing again is faster); waiting for the full cache (verification); prefill (ownership); nothing.
-// A verdict on raw against lossy is part of the sentence whenever both were measured.
+// In this order: too little data; queue (location); moving the cache (size, or location where a codec does
+// not pay or computing again is faster); waiting for the full cache (verification); prefill (ownership);
+// nothing. A verdict on raw against lossy is part of the sentence whenever both were measured.
 std::string Advise(const MeterSums& sums);
 
 }  // namespace kvt

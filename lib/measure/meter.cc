@@ -10,12 +10,13 @@ constexpr size_t kMostWays = 256;
 constexpr size_t kMostOpen = size_t{1} << 20;
 
 uint64_t SteadyNow() {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
 }
 
-// Well-formed UTF-8: no stray or missing continuation, no overlong form, no surrogate, nothing above U+10FFFF.
+// Well-formed UTF-8: no stray or missing continuation, no overlong form, no surrogate, nothing above
+// U+10FFFF.
 bool IsUtf8(absl::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i++]);
@@ -52,7 +53,8 @@ Meter::Meter(std::shared_ptr<Runtime> runtime, Clock clock)
 
 StatusOr<uint64_t> Meter::Begin(absl::string_view way) {
   if (way.empty() || way.size() > 64)
-    return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("way_len is ", way.size(), ", a label has 1 to 64 bytes"));
+    return Error(KVT_ERR_INVALID_ARGUMENT,
+                 absl::StrCat("way_len is ", way.size(), ", a label has 1 to 64 bytes"));
   if (!IsUtf8(way)) return Error(KVT_ERR_INVALID_ARGUMENT, "way is not UTF-8");
   const uint64_t now = clock_();
   MutexLock lock(&mu_);

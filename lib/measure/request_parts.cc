@@ -55,7 +55,8 @@ Status CheckPart(int32_t part, absl::string_view field) {
 
 Status CheckCounter(int32_t counter) {
   if (counter >= 1 && counter <= kCounters) return OkStatus();
-  return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("counter is ", counter, ", counters are 1 to ", kCounters));
+  return Error(KVT_ERR_INVALID_ARGUMENT,
+               absl::StrCat("counter is ", counter, ", counters are 1 to ", kCounters));
 }
 
 uint64_t Sum(const PartTimes& times) {
@@ -91,8 +92,8 @@ Status RequestParts::Attribute(int32_t from, int32_t to, uint64_t ns, uint64_t n
   KVT_RETURN_IF_ERROR(CheckPart(to, "to"));
   CloseRunning(now_ns);
   if (times_[from - 1] < ns) {
-    return Error(KVT_ERR_OUT_OF_RANGE, absl::StrCat("nanoseconds is ", ns, ", part ", PartName(from), " has ",
-                                                    times_[from - 1]));
+    return Error(KVT_ERR_OUT_OF_RANGE,
+                 absl::StrCat("nanoseconds is ", ns, ", part ", PartName(from), " has ", times_[from - 1]));
   }
   times_[from - 1] -= ns;
   times_[to - 1] += ns;

@@ -13,7 +13,7 @@
 
 namespace kvt {
 
-inline constexpr int32_t kParts = KVT_PART_OTHER;           // parts are 1 to kParts
+inline constexpr int32_t kParts = KVT_PART_OTHER;            // parts are 1 to kParts
 inline constexpr int32_t kCounters = KVT_COUNTER_NONFINITE;  // counters are 1 to kCounters
 
 // The names used in JSON and in messages, for example "first_token" and "bytes_moved".
@@ -22,8 +22,8 @@ const char* CounterName(int32_t counter);
 Status CheckPart(int32_t part, absl::string_view field);
 Status CheckCounter(int32_t counter);
 
-using PartTimes = std::array<uint64_t, kParts>;      // nanoseconds, part 1 first
-using Counters = std::array<uint64_t, kCounters>;    // counter 1 first
+using PartTimes = std::array<uint64_t, kParts>;    // nanoseconds, part 1 first
+using Counters = std::array<uint64_t, kCounters>;  // counter 1 first
 
 uint64_t Sum(const PartTimes& times);
 // Adds without wrapping: a counter that is full stays full.

@@ -54,8 +54,8 @@ size_t DraftLength::Next() const {
   return singles_left_ == 0 ? std::min(kFirstTry, most_) : 0;
 }
 
-void DraftLength::ObserveRound(size_t drafted, size_t judged, size_t accepted, double draft_us, double load_us,
-                               double verify_us) {
+void DraftLength::ObserveRound(size_t drafted, size_t judged, size_t accepted, double draft_us,
+                               double load_us, double verify_us) {
   if (drafted == 0 || fixed_ != 0) return;
   for (size_t i = 0; i < std::min(judged, most_); ++i) {
     // A depth reached for the first time starts from what the depth before it has learnt.

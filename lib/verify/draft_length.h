@@ -1,9 +1,9 @@
 // How many tokens to draft: the stop rule and the estimates that feed it, for one sequence.
 //
 // A round of k drafted tokens commits N(k) = 1 + A_1 + ... + A_k tokens on average (A_i: probability that the
-// first i drafted tokens are all accepted) and takes T(k) = k draft + load + verify + k verify_row. Because A_k
-// never grows, N/T has one peak, and one more token is worth its time iff
-// A_{k+1} / (draft + verify_row) >= N(k) / T(k). The decision reads past rounds only. Not thread-safe.
+// first i drafted tokens are all accepted) and takes T(k) = k draft + load + verify + k verify_row. Because
+// A_k never grows, N/T has one peak, and one more token is worth its time iff A_{k+1} / (draft + verify_row)
+// >= N(k) / T(k). The decision reads past rounds only. Not thread-safe.
 #ifndef KVARTET_LIB_VERIFY_DRAFT_LENGTH_H_
 #define KVARTET_LIB_VERIFY_DRAFT_LENGTH_H_
 

@@ -18,13 +18,14 @@ Status CheckArguments(const float* alone, const float* batched, size_t rows, siz
   for (const auto& [pointer, name] : pointers) {
     if (pointer == nullptr) return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat(name, " is NULL"));
   }
-  if (rows < 2) return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("rows is ", rows, ", a probe has at least 2"));
+  if (rows < 2)
+    return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("rows is ", rows, ", a probe has at least 2"));
   if (vocabulary == 0 || vocabulary > std::numeric_limits<size_t>::max() / sizeof(float) / rows)
     return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("vocabulary is ", vocabulary));
   for (size_t r = 0; r < rows; ++r) {
     if (widths[r] == 0 || places[r] >= widths[r]) {
-      return Error(KVT_ERR_INVALID_ARGUMENT,
-                   absl::StrCat("places[", r, "] is ", places[r], " in a batch of widths[", r, "] = ", widths[r]));
+      return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("places[", r, "] is ", places[r],
+                                                          " in a batch of widths[", r, "] = ", widths[r]));
     }
   }
   return OkStatus();
@@ -62,18 +63,19 @@ StatusOr<Fidelity> ClassifyFidelity(const float* alone, const float* batched, si
     same_bits = same_bits && std::memcmp(a, b, vocabulary * sizeof(float)) == 0;
     for (size_t i = 0; i < vocabulary; ++i) {
       if (std::isnan(a[i]) || std::isnan(b[i])) {
-        return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat(std::isnan(a[i]) ? "alone" : "batched", "[", r, "][", i,
-                                                            "] is not a number"));
+        return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat(std::isnan(a[i]) ? "alone" : "batched", "[", r,
+                                                            "][", i, "] is not a number"));
       }
       // Equal infinities do not differ.
       if (a[i] != b[i]) largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
     }
-    same_argmax = same_argmax && std::max_element(a, a + vocabulary) - a == std::max_element(b, b + vocabulary) - b;
+    same_argmax =
+        same_argmax && std::max_element(a, a + vocabulary) - a == std::max_element(b, b + vocabulary) - b;
   }
   if (same_bits) return Fidelity{KVT_FIDELITY_C, 0};
   Fidelity result;
-  result.margin = static_cast<float>(std::clamp<double>(2 * largest, std::numeric_limits<float>::min(),
-                                                        std::numeric_limits<float>::max()));
+  result.margin = static_cast<float>(
+      std::clamp<double>(2 * largest, std::numeric_limits<float>::min(), std::numeric_limits<float>::max()));
   if (same_argmax && 2 * largest <= std::numeric_limits<float>::max()) {
     result.level = KVT_FIDELITY_B;
   } else if (EqualAtEveryPlace(alone, batched, rows, vocabulary, widths, places)) {

@@ -42,23 +42,27 @@ bool IsToken(int32_t token, uint32_t vocabulary) {
 
 Status CheckOptions(const kvt_verifier_options_t& o) {
   if (o.draft_length > KVT_VERIFIER_MAX_DRAFT) return Invalid("draft_length", o.draft_length, "0 to 256");
-  if (o.draft_max < 1 || o.draft_max > KVT_VERIFIER_MAX_DRAFT) return Invalid("draft_max", o.draft_max, "1 to 256");
+  if (o.draft_max < 1 || o.draft_max > KVT_VERIFIER_MAX_DRAFT)
+    return Invalid("draft_max", o.draft_max, "1 to 256");
   if (o.width > KVT_VERIFIER_MAX_DRAFT + 1) return Invalid("width", o.width, "0 to 257");
   if (o.fidelity < KVT_FIDELITY_N || o.fidelity > KVT_FIDELITY_C)
     return Invalid("fidelity", o.fidelity, "KVT_FIDELITY_N, A, B or C");
   const uint32_t longest = o.draft_length != 0 ? o.draft_length : o.draft_max;
   if (o.fidelity == KVT_FIDELITY_A && o.width < longest + 1)
-    return Invalid("width", o.width, absl::StrCat("at least the longest draft and one, ", longest + 1, ", at level A"));
+    return Invalid("width", o.width,
+                   absl::StrCat("at least the longest draft and one, ", longest + 1, ", at level A"));
   if (o.fidelity == KVT_FIDELITY_B && !(std::isfinite(o.margin) && o.margin > 0))
     return Invalid("margin", o.margin, "finite and above 0 at level B");
-  if (o.vocabulary < 1 || o.vocabulary > uint32_t{1} << 31) return Invalid("vocabulary", o.vocabulary, "1 to 2^31");
+  if (o.vocabulary < 1 || o.vocabulary > uint32_t{1} << 31)
+    return Invalid("vocabulary", o.vocabulary, "1 to 2^31");
   if (!IsToken(o.first_token, o.vocabulary))
     return Invalid("first_token", o.first_token, absl::StrCat("0 to ", o.vocabulary - 1));
   if (o.prompt_tokens > kMostTokens) return Invalid("prompt_tokens", o.prompt_tokens, "0 to 2^62");
   if (o.max_tokens < 1 || o.max_tokens > kMostTokens) return Invalid("max_tokens", o.max_tokens, "1 to 2^62");
   if (o.eos_count > 4096) return Invalid("eos_count", o.eos_count, "0 to 4096");
   if (o.eos_count != 0 && o.eos == nullptr)
-    return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("kvt_verifier_options.eos is NULL, eos_count ", o.eos_count));
+    return Error(KVT_ERR_INVALID_ARGUMENT,
+                 absl::StrCat("kvt_verifier_options.eos is NULL, eos_count ", o.eos_count));
   for (size_t i = 0; i < o.eos_count; ++i) {
     if (!IsToken(o.eos[i], o.vocabulary))
       return Invalid(absl::StrCat("eos[", i, "]"), o.eos[i], absl::StrCat("0 to ", o.vocabulary - 1));
@@ -187,8 +191,8 @@ Status Verifier::Expect(int32_t state, const char* reported) const {
 
 Status Verifier::CheckToken(int32_t token, absl::string_view field, size_t index) const {
   if (IsToken(token, options_.vocabulary)) return OkStatus();
-  return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat(field, "[", index, "] is ", token, ", ids are 0 to ",
-                                                      options_.vocabulary - 1));
+  return Error(KVT_ERR_INVALID_ARGUMENT,
+               absl::StrCat(field, "[", index, "] is ", token, ", ids are 0 to ", options_.vocabulary - 1));
 }
 
 Status Verifier::Drafted(const int32_t* tokens, size_t count, uint64_t us) {
@@ -209,7 +213,8 @@ Status Verifier::Drafted(const int32_t* tokens, size_t count, uint64_t us) {
     // Nothing can follow an end of sequence, so what was drafted after one is not worth verifying.
     const int32_t* end = std::find_if(tokens, tokens + count, [&](int32_t t) { return eos_.contains(t); });
     round_.draft.assign(tokens, end == tokens + count ? end : end + 1);
-    round_.draft_us = static_cast<double>(us) * static_cast<double>(round_.draft.size()) / static_cast<double>(count);
+    round_.draft_us =
+        static_cast<double>(us) * static_cast<double>(round_.draft.size()) / static_cast<double>(count);
     // The last drafted token itself was not decoded.
     round_.draft_rows = draft_rows_ + missing_.size() + count - 1;
   }
@@ -220,7 +225,8 @@ Status Verifier::Drafted(const int32_t* tokens, size_t count, uint64_t us) {
 Status Verifier::Loaded(kvt_status_t status, uint64_t us) {
   MutexLock lock(&mu_);
   KVT_RETURN_IF_ERROR(Expect(KVT_ACTION_PREFETCH, "a load"));
-  if (status > 0) return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("status is ", status, ", a status is 0 or negative"));
+  if (status > 0)
+    return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("status is ", status, ", a status is 0 or negative"));
   round_.load_us += static_cast<double>(us);
   load_failed_ = status != KVT_OK;
   if (load_failed_) return OkStatus();
@@ -257,9 +263,12 @@ Status Verifier::Verified(const int32_t* tokens, const float* gaps, size_t count
     Status status = CheckToken(tokens[row], "tokens", row);
     if (gaps != nullptr && std::isnan(gaps[row])) {
       ++stats_.nonfinite;
-      status = Error(KVT_ERR_CORRUPT, absl::StrCat("gaps[", row, "] is not a number: the full cache's logits of that row are not finite"));
+      status = Error(KVT_ERR_CORRUPT,
+                     absl::StrCat("gaps[", row,
+                                  "] is not a number: the full cache's logits of that row are not finite"));
     } else if (gaps != nullptr && gaps[row] < 0) {
-      status = Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("gaps[", row, "] is ", gaps[row], ", a top-two gap is at least 0"));
+      status = Error(KVT_ERR_INVALID_ARGUMENT,
+                     absl::StrCat("gaps[", row, "] is ", gaps[row], ", a top-two gap is at least 0"));
     }
     if (!status.ok()) {
       round_ = before;
@@ -322,7 +331,8 @@ Status Verifier::Committed() {
   if (round_.outcome.empty()) return Error(KVT_ERR_INTERNAL, "verifier: a round committed nothing");
 
   missing_.insert(missing_.end(), round_.outcome.begin(), round_.outcome.end());
-  missing_.erase(missing_.begin(), missing_.begin() + static_cast<ptrdiff_t>(round_.draft_keep - draft_rows_));
+  missing_.erase(missing_.begin(),
+                 missing_.begin() + static_cast<ptrdiff_t>(round_.draft_keep - draft_rows_));
   draft_rows_ = round_.draft_keep;
   full_rows_ = round_.full_keep;
   stats_.committed += round_.outcome.size();
@@ -344,7 +354,8 @@ Status Verifier::Committed() {
 
 Status Verifier::CheckInvariants() const {
   const uint64_t total = options_.prompt_tokens + stats_.committed;
-  if (full_rows_ == total - 1 && draft_rows_ < total && !missing_.empty() && draft_rows_ + missing_.size() == total)
+  if (full_rows_ == total - 1 && draft_rows_ < total && !missing_.empty() &&
+      draft_rows_ + missing_.size() == total)
     return OkStatus();
   return Error(KVT_ERR_INTERNAL,
                absl::StrCat("verifier: ", total, " tokens are committed, the full cache holds ", full_rows_,
@@ -364,7 +375,8 @@ kvt_verifier_stats_t Verifier::Stats() const {
   kvt_verifier_stats_t stats = stats_;
   stats.struct_size = sizeof stats;
   if (judged_ != 0) stats.acceptance = static_cast<double>(stats.accepted) / static_cast<double>(judged_);
-  if (stats.rounds != 0) stats.mean_accepted = static_cast<double>(stats.accepted) / static_cast<double>(stats.rounds);
+  if (stats.rounds != 0)
+    stats.mean_accepted = static_cast<double>(stats.accepted) / static_cast<double>(stats.rounds);
   return stats;
 }
 

@@ -33,7 +33,8 @@ class Verifier {
   kvt_action_t Next() const ABSL_LOCKS_EXCLUDED(mu_);
   Status Drafted(const int32_t* tokens, size_t count, uint64_t us) ABSL_LOCKS_EXCLUDED(mu_);
   Status Loaded(kvt_status_t status, uint64_t us) ABSL_LOCKS_EXCLUDED(mu_);
-  Status Verified(const int32_t* tokens, const float* gaps, size_t count, uint64_t us) ABSL_LOCKS_EXCLUDED(mu_);
+  Status Verified(const int32_t* tokens, const float* gaps, size_t count, uint64_t us)
+      ABSL_LOCKS_EXCLUDED(mu_);
   Status Rechecked(int32_t token, uint64_t us) ABSL_LOCKS_EXCLUDED(mu_);
   Status RolledBack() ABSL_LOCKS_EXCLUDED(mu_);
   Status Committed() ABSL_LOCKS_EXCLUDED(mu_);
@@ -43,10 +44,10 @@ class Verifier {
  private:
   // What a round has come to so far.
   struct Round {
-    uint32_t asked = 0;           // tokens to draft; 0: a step on the full cache alone
+    uint32_t asked = 0;  // tokens to draft; 0: a step on the full cache alone
     int32_t reason = KVT_REASON_NONE;
-    std::vector<int32_t> draft;   // what is verified
-    uint64_t draft_rows = 0;      // tokens that the draft cache holds after the draft
+    std::vector<int32_t> draft;  // what is verified
+    uint64_t draft_rows = 0;     // tokens that the draft cache holds after the draft
     size_t accepted = 0, judged = 0;
     size_t recheck_row = 0;
     std::vector<int32_t> outcome;  // tokens to commit
@@ -77,7 +78,7 @@ class Verifier {
   Round round_ ABSL_GUARDED_BY(mu_);
   bool full_there_ ABSL_GUARDED_BY(mu_);
   bool load_failed_ ABSL_GUARDED_BY(mu_) = false;
-  uint64_t full_rows_ ABSL_GUARDED_BY(mu_);   // tokens that the caches hold between rounds
+  uint64_t full_rows_ ABSL_GUARDED_BY(mu_);  // tokens that the caches hold between rounds
   uint64_t draft_rows_ ABSL_GUARDED_BY(mu_);
   // The committed tokens that the draft cache lacks; the pending one comes last. Once there are more than an
   // action can carry, drafting has ended for good.

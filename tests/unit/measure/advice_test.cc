@@ -48,9 +48,9 @@ TEST(Advice, TooLittleData) {
 }
 
 TEST(Advice, RawIsBestOnAFastLinkAndPrefillDominates) {
-  const std::string text = Of({kRecompute, Way("raw", {0, 15000, 8, 20, 8, 25, 0}),
-                               Way("lossy", {0, 15000, 120, 6, 60, 25, 0}),
-                               Way("lossy_verified", {0, 15000, 120, 26, 60, 70, 0}), kHit});
+  const std::string text =
+      Of({kRecompute, Way("raw", {0, 15000, 8, 20, 8, 25, 0}), Way("lossy", {0, 15000, 120, 6, 60, 25, 0}),
+          Way("lossy_verified", {0, 15000, 120, 26, 60, 70, 0}), kHit});
   EXPECT_THAT(text, AllOf(HasSubstr("ownership"), HasSubstr("raw is best on this link"), HasSubstr("99 %"),
                           HasSubstr("cache hit has its first token after 975 ms"), Not(HasSubstr("pays"))));
 }
@@ -60,8 +60,8 @@ TEST(Advice, CompressionPaysOnASlowLink) {
                                Way("lossy", {0, 15000, 120, 2500, 60, 25, 0}),
                                Way("lossy_verified", {0, 15000, 120, 10000, 60, 70, 0}), kHit});
   EXPECT_THAT(text, AllOf(HasSubstr("Touch size first"), HasSubstr("compression pays"), HasSubstr("2.7 s"),
-                          HasSubstr("raw 7.5 s"), HasSubstr("verified first token waits"), HasSubstr("10.2 s"),
-                          Not(HasSubstr("raw is best"))));
+                          HasSubstr("raw 7.5 s"), HasSubstr("verified first token waits"),
+                          HasSubstr("10.2 s"), Not(HasSubstr("raw is best"))));
 }
 
 TEST(Advice, AGainBelowATenthDoesNotPay) {
@@ -70,18 +70,22 @@ TEST(Advice, AGainBelowATenthDoesNotPay) {
 }
 
 TEST(Advice, QueueComesBeforeAllElse) {
-  EXPECT_THAT(Of({Way("raw", {9000, 5000, 8, 7500, 8, 25, 0}), Way("lossy", {9000, 5000, 120, 2500, 60, 25, 0})}),
-              AllOf(HasSubstr("Touch location first"), HasSubstr("queue"), HasSubstr("compression pays")));
+  EXPECT_THAT(
+      Of({Way("raw", {9000, 5000, 8, 7500, 8, 25, 0}), Way("lossy", {9000, 5000, 120, 2500, 60, 25, 0})}),
+      AllOf(HasSubstr("Touch location first"), HasSubstr("queue"), HasSubstr("compression pays")));
 }
 
 TEST(Advice, ComputingAgainMayBeFasterThanMoving) {
   EXPECT_THAT(Of({Way("recompute", {0, 300, 0, 0, 0, 25, 0}), Way("raw", {0, 300, 8, 7500, 8, 25, 0})}),
-              AllOf(HasSubstr("Touch location first"), HasSubstr("computing again takes 300 ms"), HasSubstr("7.5 s")));
+              AllOf(HasSubstr("Touch location first"), HasSubstr("computing again takes 300 ms"),
+                    HasSubstr("7.5 s")));
 }
 
 TEST(Advice, OneShippedWayAloneAsksForTheOther) {
-  EXPECT_THAT(Of({Way("raw", {0, 100, 1, 400, 1, 5, 0})}), AllOf(HasSubstr("size"), HasSubstr("lossy codec")));
-  EXPECT_THAT(Of({Way("lossy", {0, 100, 1, 400, 1, 5, 0})}), AllOf(HasSubstr("size"), HasSubstr("raw frames")));
+  EXPECT_THAT(Of({Way("raw", {0, 100, 1, 400, 1, 5, 0})}),
+              AllOf(HasSubstr("size"), HasSubstr("lossy codec")));
+  EXPECT_THAT(Of({Way("lossy", {0, 100, 1, 400, 1, 5, 0})}),
+              AllOf(HasSubstr("size"), HasSubstr("raw frames")));
 }
 
 TEST(Advice, RecomputeAloneIsOwnership) {
@@ -117,7 +121,8 @@ TEST(Advice, OtherLabelsAreJudgedByTheirCounters) {
               AllOf(HasSubstr("compression pays"), HasSubstr("way plain")));
   const WaySums hit = Counting(Way("again", {0, 900, 0, 20, 30, 25, 0}), KVT_COUNTER_BLOCKS_HIT, 9);
   EXPECT_THAT(Of({Way("local", {0, 15000, 0, 0, 0, 25, 0}), hit}),
-              AllOf(HasSubstr("ownership"), HasSubstr("way local"), HasSubstr("cache hit has its first token after 975 ms")));
+              AllOf(HasSubstr("ownership"), HasSubstr("way local"),
+                    HasSubstr("cache hit has its first token after 975 ms")));
 }
 
 }  // namespace

@@ -62,10 +62,12 @@ TEST_F(MeterTest, EmptyMeterIsAnEmptyList) {
 
 TEST_F(MeterTest, LabelsThatAreNotUtf8OrOfAWrongLengthAreRefused) {
   for (const std::string& way :
-       {std::string(), std::string(65, 'x'), std::string("\xff"), std::string("\xc0\xaf"), std::string("\xed\xa0\x80"),
-        std::string("\xe2\x82"), std::string("\xf5\x80\x80\x80"), std::string("a\x80"), std::string("\xf0\x80\x80\x80")})
+       {std::string(), std::string(65, 'x'), std::string("\xff"), std::string("\xc0\xaf"),
+        std::string("\xed\xa0\x80"), std::string("\xe2\x82"), std::string("\xf5\x80\x80\x80"),
+        std::string("a\x80"), std::string("\xf0\x80\x80\x80")})
     EXPECT_EQ(CodeOf(meter_.Begin(way).status()), KVT_ERR_INVALID_ARGUMENT) << way;
-  for (const std::string& way : {std::string(64, 'x'), std::string("caf\xc3\xa9"), std::string("\xf0\x9f\x8e\xbb\"\n", 6)}) {
+  for (const std::string& way :
+       {std::string(64, 'x'), std::string("caf\xc3\xa9"), std::string("\xf0\x9f\x8e\xbb\"\n", 6)}) {
     const auto id = meter_.Begin(way);
     ASSERT_TRUE(id.ok()) << way;
     ASSERT_TRUE(meter_.End(*id).ok());
@@ -140,7 +142,8 @@ TEST(MeterAbi, OneRequestThroughTheAbi) {
   EXPECT_EQ(kvt_request_part(meter, request, 0), KVT_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(kvt_request_count(meter, request, KVT_COUNTER_BYTES_RAW, 4096), KVT_OK);
   EXPECT_EQ(kvt_request_first_token(meter, request), KVT_OK);
-  EXPECT_EQ(kvt_request_attribute(meter, request, KVT_PART_PREFILL, KVT_PART_QUEUE, ~uint64_t{0}), KVT_ERR_OUT_OF_RANGE);
+  EXPECT_EQ(kvt_request_attribute(meter, request, KVT_PART_PREFILL, KVT_PART_QUEUE, ~uint64_t{0}),
+            KVT_ERR_OUT_OF_RANGE);
   EXPECT_EQ(kvt_request_end(meter, request), KVT_OK);
   EXPECT_EQ(kvt_request_end(meter, request), KVT_ERR_NOT_FOUND);
 

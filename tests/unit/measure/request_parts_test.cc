@@ -39,7 +39,8 @@ TEST(RequestParts, RandomMarksAndMovesAddUpExactly) {
     RequestParts parts(now);
     for (int i = 0; i < 40; ++i) {
       now += random() % 1000;
-      const auto a = static_cast<int32_t>(1 + random() % kParts), b = static_cast<int32_t>(1 + random() % kParts);
+      const auto a = static_cast<int32_t>(1 + random() % kParts),
+                 b = static_cast<int32_t>(1 + random() % kParts);
       if (random() % 2 == 0) {
         ASSERT_TRUE(parts.Mark(a, now).ok());
       } else {

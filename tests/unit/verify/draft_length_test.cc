@@ -74,7 +74,8 @@ TEST(DraftLength, FixedNeverMoves) {
 }
 
 // Runs rounds against a world with given costs and acceptance; returns the length at the end.
-size_t Settle(DraftLength* length, double alpha, const RoundCosts& world, int rounds, std::mt19937_64& random) {
+size_t Settle(DraftLength* length, double alpha, const RoundCosts& world, int rounds,
+              std::mt19937_64& random) {
   std::uniform_real_distribution<double> unit(0, 1);
   for (int i = 0; i < rounds; ++i) {
     const size_t k = length->Next();

@@ -22,7 +22,8 @@ struct Probe {
   float margin = -1;
 
   kvt_status_t Classify() {
-    return kvt_fidelity_classify(alone.data(), batched.data(), 4, 3, widths.data(), places.data(), &level, &margin);
+    return kvt_fidelity_classify(alone.data(), batched.data(), 4, 3, widths.data(), places.data(), &level,
+                                 &margin);
   }
 };
 

@@ -3,9 +3,8 @@
 #include <limits>
 #include <string>
 
-#include "unit/verify/simulated_engine.h"
-
 #include "kvartet/runtime.h"
+#include "unit/verify/simulated_engine.h"
 
 namespace kvt_test {
 namespace {
@@ -29,7 +28,9 @@ class Protocol : public ::testing::Test {
     EXPECT_EQ(kvt_verifier_next(verifier_, &action), KVT_OK);
     return action;
   }
-  kvt_status_t Draft(const Tokens& tokens) { return kvt_verifier_drafted(verifier_, tokens.data(), tokens.size(), 1); }
+  kvt_status_t Draft(const Tokens& tokens) {
+    return kvt_verifier_drafted(verifier_, tokens.data(), tokens.size(), 1);
+  }
   kvt_status_t Verify(const Tokens& tokens, const float* gaps = nullptr) {
     return kvt_verifier_verified(verifier_, tokens.data(), gaps, tokens.size(), 1);
   }

@@ -1,5 +1,6 @@
-// A toy engine for the verifier: a full model and a perturbed draft model, both functions of the token prefix,
-// with caches kept as tokens so that a wrong length or a wrong token in a cache changes what comes out.
+// A toy engine for the verifier: a full model and a perturbed draft model, both functions of the token
+// prefix, with caches kept as tokens so that a wrong length or a wrong token in a cache changes what comes
+// out.
 #ifndef KVARTET_TESTS_UNIT_VERIFY_SIMULATED_ENGINE_H_
 #define KVARTET_TESTS_UNIT_VERIFY_SIMULATED_ENGINE_H_
 
@@ -27,8 +28,8 @@ inline uint64_t Mix(uint64_t x) {
 struct Toy {
   uint64_t seed = 1;
   int32_t vocabulary = 50;
-  double noise = 0;      // probability that the draft model's token is another one
-  double soft = 0;       // probability that a position's gap is small and a batch flips its argmax
+  double noise = 0;  // probability that the draft model's token is another one
+  double soft = 0;   // probability that a position's gap is small and a batch flips its argmax
   Tokens eos;
 
   static uint64_t Hash(uint64_t seed, const int32_t* prefix, size_t size) {
@@ -45,7 +46,8 @@ struct Toy {
   int32_t Draft(const Tokens& prefix, size_t size) const {
     const int32_t token = Full(prefix, size);
     const uint64_t h = Hash(seed ^ 0xd1aff, prefix.data(), size);
-    return Chance(h, noise) ? (token + 1 + static_cast<int32_t>(Mix(h) % (vocabulary - 1))) % vocabulary : token;
+    return Chance(h, noise) ? (token + 1 + static_cast<int32_t>(Mix(h) % (vocabulary - 1))) % vocabulary
+                            : token;
   }
   bool Soft(const Tokens& prefix, size_t size) const {
     return Chance(Hash(seed ^ 0x50f7, prefix.data(), size), soft);
@@ -155,7 +157,9 @@ class Host {
   }
 
  private:
-  static void CheckTruncates(uint64_t a, uint64_t b) { EXPECT_LE(a, b) << "a cache cannot be made longer by truncating"; }
+  static void CheckTruncates(uint64_t a, uint64_t b) {
+    EXPECT_LE(a, b) << "a cache cannot be made longer by truncating";
+  }
 
   void DoDraft(const kvt_action_t& action) {
     EXPECT_EQ(action.draft_length, draft_.size());
@@ -195,8 +199,9 @@ class Host {
     }
     // Padding leaves rows in the cache, which the rollback has to take away.
     full_.resize(full_.size() + action.width - action.n - 1, -1);
-    EXPECT_EQ(kvt_verifier_verified(verifier_, rows.data(), options_.fidelity == KVT_FIDELITY_B ? gaps.data() : nullptr,
-                                    rows.size(), verify_us + row_us * action.n),
+    EXPECT_EQ(kvt_verifier_verified(verifier_, rows.data(),
+                                    options_.fidelity == KVT_FIDELITY_B ? gaps.data() : nullptr, rows.size(),
+                                    verify_us + row_us * action.n),
               KVT_OK);
   }
 

@@ -1,5 +1,5 @@
-// The verifier through the C ABI, driven by a simulated engine: output identical to the full model's, whatever
-// the draft model does.
+// The verifier through the C ABI, driven by a simulated engine: output identical to the full model's,
+// whatever the draft model does.
 #include <cmath>
 
 #include "unit/verify/simulated_engine.h"
