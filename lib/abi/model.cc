@@ -77,8 +77,9 @@ KVT_API kvt_status_t kvt_shard_init(kvt_model_t model, kvt_shard_t* shard, size_
   return kvt::Boundary([&]() -> kvt::Status {
     if (shard == nullptr) return kvt::Error(KVT_ERR_INVALID_ARGUMENT, "shard is NULL");
     if (struct_size < sizeof(kvt_shard_t) || struct_size > 4096) {
-      return kvt::Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("struct_size is ", struct_size, ", allowed are ",
-                                                               sizeof(kvt_shard_t), " to 4096"));
+      return kvt::Error(
+          KVT_ERR_INVALID_ARGUMENT,
+          absl::StrCat("struct_size is ", struct_size, ", allowed are ", sizeof(kvt_shard_t), " to 4096"));
     }
     KVT_ASSIGN_OR_RETURN(auto found, kvt::Lookup<const kvt::Model>(model));
     kvt_shard_t whole = {};
@@ -95,10 +96,11 @@ KVT_API void kvt_view_init(kvt_view_t* view, size_t struct_size) {
   kvt::VoidBoundary([&] { kvt::InitStruct(DefaultView(), view, struct_size); });
 }
 
-KVT_API kvt_status_t kvt_model_rope(kvt_model_t model, const kvt_view_t* view, uint64_t token_begin, uint64_t count,
-                                    uint8_t undo) {
+KVT_API kvt_status_t kvt_model_rope(kvt_model_t model, const kvt_view_t* view, uint64_t token_begin,
+                                    uint64_t count, uint8_t undo) {
   return kvt::Boundary([&]() -> kvt::Status {
-    if (undo > 1) return kvt::Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("undo is ", undo, ", allowed are 0 and 1"));
+    if (undo > 1)
+      return kvt::Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("undo is ", undo, ", allowed are 0 and 1"));
     KVT_ASSIGN_OR_RETURN(auto found, kvt::Lookup<const kvt::Model>(model));
     KVT_ASSIGN_OR_RETURN(const kvt::View checked, kvt::View::Check(*found, view));
     return kvt::TurnRope(*found, checked, token_begin, count, undo == 1);

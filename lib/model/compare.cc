@@ -44,7 +44,8 @@ Status CompareRopes(const Rope& l, const Rope& r) {
     return Differ("rope_factor_count", absl::StrCat(l.factors.size()), absl::StrCat(r.factors.size()));
   for (size_t i = 0; i < l.factors.size(); ++i) {
     if (l.factors[i] != r.factors[i])
-      return Differ(absl::StrCat("rope_factors[", i, "]"), ShowDouble(l.factors[i]), ShowDouble(r.factors[i]));
+      return Differ(absl::StrCat("rope_factors[", i, "]"), ShowDouble(l.factors[i]),
+                    ShowDouble(r.factors[i]));
   }
   if (l.magnitude != r.magnitude)
     return Differ("rope_magnitude", ShowDouble(l.magnitude), ShowDouble(r.magnitude));
@@ -63,10 +64,9 @@ Status Model::Compare(const Model& left, const Model& right) {
     absl::string_view name;
     uint32_t left, right;
   };
-  for (const Number& field : {Number{"layers", left.layers_, right.layers_},
-                              Number{"kv_heads", left.kv_heads_, right.kv_heads_},
-                              Number{"k_dim", left.k_dim_, right.k_dim_},
-                              Number{"v_dim", left.v_dim_, right.v_dim_}}) {
+  for (const Number& field :
+       {Number{"layers", left.layers_, right.layers_}, Number{"kv_heads", left.kv_heads_, right.kv_heads_},
+        Number{"k_dim", left.k_dim_, right.k_dim_}, Number{"v_dim", left.v_dim_, right.v_dim_}}) {
     if (field.left != field.right)
       return Differ(field.name, absl::StrCat(field.left), absl::StrCat(field.right));
   }

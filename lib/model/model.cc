@@ -49,8 +49,7 @@ Status CheckGeometry(const kvt_model_options_t& o) {
     KVT_RETURN_IF_ERROR(CheckRange("v_dim", o.v_dim, kMaxDim));
   }
   if (ElementBytes(o.element) == 0)
-    return Bad("element", o.element,
-               "allowed are 1 (f32), 2 (f16), 3 (bf16), 4 (fp8_e4m3) and 5 (fp8_e5m2)");
+    return Bad("element", o.element, "allowed are 1 (f32), 2 (f16), 3 (bf16), 4 (fp8_e4m3) and 5 (fp8_e5m2)");
   return OkStatus();
 }
 
@@ -66,7 +65,8 @@ Status CheckRope(const kvt_model_options_t& o) {
   }
   if (o.rope_style != KVT_ROPE_INTERLEAVED && o.rope_style != KVT_ROPE_HALF_SPLIT)
     return Bad("rope_style", o.rope_style, "allowed are 0 (none), 1 (interleaved) and 2 (half-split)");
-  if (o.rope_dims == 0 || o.rope_dims % 2 != 0) return Bad("rope_dims", o.rope_dims, "it must be even, not 0");
+  if (o.rope_dims == 0 || o.rope_dims % 2 != 0)
+    return Bad("rope_dims", o.rope_dims, "it must be even, not 0");
   if (uint64_t{o.rope_offset} + o.rope_dims > o.k_dim)
     return Bad("rope_dims", o.rope_dims,
                absl::StrCat("with rope_offset ", o.rope_offset, " that is beyond k_dim ", o.k_dim));
@@ -160,8 +160,8 @@ StatusOr<std::shared_ptr<const Model>> Model::Create(const kvt_model_options_t& 
   AppendLe<uint32_t>(&out, model->layout_);
   AppendSized(&out, model->model_id_);
   AppendSized(&out, model->adapter_);
-  for (const uint32_t field : {model->layers_, model->kv_heads_, model->k_dim_, model->v_dim_, model->element_,
-                               rope.style, rope.offset, rope.dims}) {
+  for (const uint32_t field : {model->layers_, model->kv_heads_, model->k_dim_, model->v_dim_,
+                               model->element_, rope.style, rope.offset, rope.dims}) {
     AppendLe<uint32_t>(&out, field);
   }
   AppendLe<double>(&out, rope.base);

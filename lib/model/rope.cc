@@ -15,8 +15,8 @@ struct Turn {
   double cos, sin;  // with the magnitude in them
 };
 
-// Double to float so that a further rounding to a narrower type is as if done once: inexact results get an odd
-// last bit.
+// Double to float so that a further rounding to a narrower type is as if done once: inexact results get an
+// odd last bit.
 float RoundToOdd(double value) {
   const float nearest = static_cast<float>(value);
   const uint32_t bits = std::bit_cast<uint32_t>(nearest);
@@ -47,7 +47,8 @@ std::vector<double> Frequencies(const Rope& rope) {
   return frequencies;
 }
 
-void FillTurns(const Rope& rope, const std::vector<double>& frequencies, uint64_t position, bool undo, Turn* turns) {
+void FillTurns(const Rope& rope, const std::vector<double>& frequencies, uint64_t position, bool undo,
+               Turn* turns) {
   // Undo turns by the negative angle and divides by the magnitude.
   const double scale = undo ? 1 / rope.magnitude : rope.magnitude, sign = undo ? -1 : 1;
   for (size_t i = 0; i < frequencies.size(); ++i) {

@@ -32,8 +32,8 @@ Status CheckPart(absl::string_view name, uint32_t begin, uint32_t end, uint32_t 
   const std::string range = absl::StrCat("[", begin, ", ", end, ")");
   if (begin >= end) return Bad(absl::StrCat(name, "s"), range, "the range is empty");
   if (end > count) {
-    return Error(KVT_ERR_MISMATCH, absl::StrCat("kvt_view.", name, "_end is ", end, ", the model has ", count,
-                                                " ", name, "s"));
+    return Error(KVT_ERR_MISMATCH,
+                 absl::StrCat("kvt_view.", name, "_end is ", end, ", the model has ", count, " ", name, "s"));
   }
   return OkStatus();
 }
@@ -57,7 +57,8 @@ uint64_t PagesOf(const kvt_view_t& v) {
 
 Status CheckTable(const kvt_view_t& v) {
   if (v.block_table == nullptr) {
-    if (v.block_table_len != 0) return Bad("block_table", "NULL", absl::StrCat("block_table_len is ", v.block_table_len));
+    if (v.block_table_len != 0)
+      return Bad("block_table", "NULL", absl::StrCat("block_table_len is ", v.block_table_len));
     return OkStatus();
   }
   if (v.page_tokens == 0) return Bad("page_tokens", v.page_tokens, "with a block table it is at least 1");
@@ -67,7 +68,8 @@ Status CheckTable(const kvt_view_t& v) {
   }
   for (uint64_t i = 0; i < PagesOf(v); ++i) {
     if (v.block_table[i] < 0)
-      return Bad(absl::StrCat("block_table[", i, "]"), v.block_table[i], "a page that tokens lie in has no negative id");
+      return Bad(absl::StrCat("block_table[", i, "]"), v.block_table[i],
+                 "a page that tokens lie in has no negative id");
   }
   return OkStatus();
 }
