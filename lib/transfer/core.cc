@@ -1,0 +1,74 @@
+#include "transfer/core.h"
+
+namespace kvt::transfer {
+
+void Counters::Count(const Status& reason) {
+  switch (CodeOf(reason)) {
+    case KVT_ERR_VERSION:
+      refused_version.fetch_add(1, std::memory_order_relaxed);
+      break;
+    case KVT_ERR_LIMIT:
+      refused_limit.fetch_add(1, std::memory_order_relaxed);
+      break;
+    case KVT_ERR_CORRUPT:
+      corrupt.fetch_add(1, std::memory_order_relaxed);
+      break;
+    default:
+      break;
+  }
+}
+
+StatusOr<std::shared_ptr<Core>> Core::Create(std::shared_ptr<Runtime> runtime, const Identity& identity) {
+  KVT_ASSIGN_OR_RETURN(auto loop, net::Loop::Create());
+  KVT_ASSIGN_OR_RETURN(auto operations, Operations::Create());
+  return std::shared_ptr<Core>(new Core(std::move(runtime), std::move(loop), std::move(operations), identity));
+}
+
+Status Core::CheckFrame(Bytes frame, const Key* key) {
+  uint64_t checksums = 0;
+  const StatusOr<FrameSummary> summary = VerifyFrame(frame, &checksums);
+  counters.checksums.fetch_add(checksums, std::memory_order_relaxed);
+  if (!summary.ok()) {
+    counters.Count(summary.status());
+    return summary.status();
+  }
+  if (summary->frame_bytes != frame.size()) {
+    counters.corrupt.fetch_add(1, std::memory_order_relaxed);
+    return Error(KVT_ERR_CORRUPT, absl::StrCat("frame of ", summary->frame_bytes, " bytes arrived as ",
+                                               frame.size(), " bytes"));
+  }
+  if (summary->model != identity.model)
+    return Error(KVT_ERR_MISMATCH, absl::StrCat("frame.model is ", Hex(summary->model), ", this node's is ",
+                                                Hex(identity.model)));
+  if (summary->namespace_digest != identity.namespace_digest)
+    return Error(KVT_ERR_MISMATCH,
+                 absl::StrCat("frame.namespace_digest is ", Hex(summary->namespace_digest),
+                              ", this node's is ", Hex(identity.namespace_digest)));
+  if (key != nullptr && summary->key != *key)
+    return Error(KVT_ERR_MISMATCH, absl::StrCat("frame.key is ", summary->key.ToString(), ", asked for was ",
+                                                key->ToString()));
+  return OkStatus();
+}
+
+void Core::Work(std::function<void()> task) {
+  {
+    MutexLock lock(&mu_);
+    ++working_;
+  }
+  auto done = [this] {
+    MutexLock lock(&mu_);
+    if (--working_ == 0) idle_.SignalAll();
+  };
+  if (!runtime->Submit([task = std::move(task), done] {
+        task();
+        done();
+      }))
+    done();
+}
+
+void Core::WaitForWork() {
+  MutexLock lock(&mu_);
+  while (working_ != 0) idle_.Wait(&mu_);
+}
+
+}  // namespace kvt::transfer
