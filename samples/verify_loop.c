@@ -27,6 +27,7 @@ int main(void) {
 
   int32_t out[OUT], tokens[KVT_VERIFIER_MAX_DRAFT + 1];
   size_t count = 0;
+  out[count++] = options.first_token;                   /* from the full cache's prefill: final already */
   uint64_t draft_length = PROMPT, full_length = PROMPT; /* tokens in the two caches */
   kvt_action_t action = {.struct_size = sizeof action};
   for (;;) {
@@ -34,7 +35,10 @@ int main(void) {
     if (action.kind == KVT_ACTION_DONE) break;
     if (action.kind == KVT_ACTION_DRAFT) {
       int32_t token = action.pending;
-      for (uint32_t i = 0; i < action.n; ++i) token = tokens[i] = Draft(draft_length++, token);
+      draft_length +=
+          action.width; /* decode action.tokens, what the draft cache lacks: pending is the last */
+      for (uint32_t i = 0; i < action.n; ++i) token = tokens[i] = Draft(draft_length - 1 + i, token);
+      draft_length += action.n - 1; /* the last drafted token need not be decoded */
       Check(kvt_verifier_drafted(verifier, tokens, action.n, 1), "drafted");
     } else if (action.kind == KVT_ACTION_VERIFY) {
       for (uint32_t i = 0; i <= action.n; ++i) tokens[i] = Full(full_length++, action.tokens[i]);

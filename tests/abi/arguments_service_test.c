@@ -188,7 +188,7 @@ static void VerifierOptions(void) {
   VERIFIER_FIELD("eos", v.eos_count = 1);
   VERIFIER_FIELD("eos", (v.eos = &wild, v.eos_count = 1));
   VERIFIER_FIELD("full_ready", v.full_ready = 2);
-  VERIFIER_FIELD("reserved", v.reserved[6] = 1);
+  VERIFIER_FIELD("reserved", v.reserved[0] = 1);
   kvt_verifier_options_init(NULL, sizeof good);
 }
 

@@ -27,6 +27,7 @@ static void Drive(const kvt_verifier_options_t* options, uint64_t error_every, r
   kvt_verifier_t verifier = 0;
   memset(run, 0, sizeof *run);
   run->draft_len = run->full_len = options->prompt_tokens;
+  run->out[run->count++] = options->first_token; /* handed to the user by the host */
   CHECK_OK(kvt_verifier_create(options, &verifier));
   for (int steps = 0; steps < 20 * MAX_OUT; ++steps) {
     kvt_action_t action;
@@ -34,26 +35,31 @@ static void Drive(const kvt_verifier_options_t* options, uint64_t error_every, r
     if (kvt_verifier_next(verifier, &action) != KVT_OK) break;
     int32_t tokens[KVT_VERIFIER_MAX_DRAFT + 1];
     if (action.kind == KVT_ACTION_DRAFT) {
+      CHECK(action.draft_length == run->draft_len);
+      CHECK(action.width >= 1 && action.tokens[action.width - 1] == action.pending);
+      run->draft_len += action.width; /* decodes what the draft cache lacks, pending last */
       int32_t token = action.pending;
-      for (uint32_t i = 0; i < action.n; ++i)
-        token = tokens[i] = DraftNext(run->draft_len++, token, error_every);
+      for (uint32_t i = 0; i < action.n; ++i) {
+        token = tokens[i] = DraftNext(run->draft_len - 1 + i, token, error_every);
+      }
+      run->draft_len += action.n - 1; /* the last drafted token is not decoded */
       CHECK_OK(kvt_verifier_drafted(verifier, tokens, action.n, 10));
     } else if (action.kind == KVT_ACTION_PREFETCH) {
       CHECK_OK(kvt_verifier_loaded(verifier, KVT_OK, 10));
     } else if (action.kind == KVT_ACTION_VERIFY || action.kind == KVT_ACTION_FALLBACK) {
       const uint32_t rows = action.kind == KVT_ACTION_VERIFY ? action.n + 1 : 1;
       float gaps[KVT_VERIFIER_MAX_DRAFT + 1];
+      CHECK(action.full_length == run->full_len && action.tokens[0] == action.pending);
       ++run->full_forwards;
       for (uint32_t i = 0; i < rows; ++i) {
-        const int32_t in = action.kind == KVT_ACTION_VERIFY ? action.tokens[i] : action.pending;
-        tokens[i] = FullNext(run->full_len++, in);
+        tokens[i] = FullNext(run->full_len++, action.tokens[i]);
         gaps[i] = 1.0f;
       }
       CHECK_OK(kvt_verifier_verified(verifier, tokens, gaps, rows, 10));
     } else if (action.kind == KVT_ACTION_ROLLBACK) {
-      CHECK(action.full_length <= run->full_len);
+      CHECK(action.full_length <= run->full_len && action.draft_length <= run->draft_len);
       run->full_len = action.full_length;
-      run->draft_len = action.draft_length; /* a toy's draft cache may also be brought forward */
+      run->draft_len = action.draft_length;
       CHECK_OK(kvt_verifier_rolled_back(verifier));
     } else if (action.kind == KVT_ACTION_COMMIT) {
       for (uint32_t i = 0; i < action.n && run->count < MAX_OUT; ++i)
