@@ -179,16 +179,18 @@ static void Keys(void) {
     REFUSED(want, text, kvt_codec_create(kit.model, &c, &o.handle)); \
   } while (0)
 
+#define KIVI c.name = "kivi4", c.name_len = 5
+
 static void CodecOptions(void) {
   kvt_codec_options_t good;
   kvt_codec_options_init(&good, sizeof good);
   INVALID("codec", kvt_codec_create(kit.model, &good, NULL));
   CODEC_FIELD(KVT_ERR_UNSUPPORTED, "zip9", (c.name = "zip9", c.name_len = 4));
-  CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "name", c.name = NULL);
-  CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "group_tokens", c.group_tokens = 15);
-  CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "group_tokens", c.group_tokens = 1025);
-  CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "group_channels", c.group_channels = 7);
-  CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "group_channels", c.group_channels = 8193);
+  CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "name", c.name_len = 3);
+  CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "group_tokens", (KIVI, c.group_tokens = 15));
+  CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "group_tokens", (KIVI, c.group_tokens = 1025));
+  CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "group_channels", (KIVI, c.group_channels = 7));
+  CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "group_channels", (KIVI, c.group_channels = 8193));
   CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "reserved", c.reserved = 1);
   kvt_codec_options_init(NULL, sizeof good);
 }
