@@ -13,7 +13,7 @@
  *  5. Option structures begin with struct_size and are filled by their kvt_*_init(); the library never reads
  * past struct_size.
  *  6. Every call that can wait takes timeout_ms, its deadline in milliseconds from now; 0 does not wait; a
- * negative one is refused.
+ * negative one is refused. For a submitted operation it is the operation's deadline, from the submit on.
  *  7. Strings are UTF-8 with an explicit length unless a parameter says that it ends with NUL.
  */
 #ifndef KVARTET_BASE_H_

@@ -22,7 +22,7 @@ typedef struct kvt_codec_options {
   uint32_t group_channels; /* kivi: channels that share V's scale in a token, 8 to 8,192; default 32; capped
                               at the row */
   uint32_t reserved;       /* 0 */
-  const char* name;        /* "raw", "int8", "kivi2", "kivi4"; default "raw" */
+  const char* name;        /* "raw", "int8", "kivi2", "kivi4"; NULL with length 0, the default: "raw" */
   size_t name_len;
 } kvt_codec_options_t;
 

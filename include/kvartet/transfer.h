@@ -40,8 +40,8 @@ KVT_API void kvt_node_options_init(kvt_node_options_t* options, size_t struct_si
 
 /* Opens a node, and listens if it has a URL; tcp port 0 takes a free one (kvt_node_url says which).
  * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_ADDRESS_IN_USE; KVT_ERR_PERMISSION; KVT_ERR_UNSUPPORTED
- * (scheme); KVT_ERR_IO; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Owner: the caller. Threads: any. Blocks:
- * no. Since: 0.1. */
+ * (scheme); KVT_ERR_NOT_FOUND (the directory of a unix: path); KVT_ERR_IO; KVT_ERR_STALE_HANDLE;
+ * KVT_ERR_WRONG_HANDLE. Owner: the caller. Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_node_open(kvt_runtime_t runtime, const kvt_node_options_t* options,
                                    kvt_node_t* node);
 
@@ -49,7 +49,8 @@ KVT_API kvt_status_t kvt_node_open(kvt_runtime_t runtime, const kvt_node_options
  * listen); KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_node_url(kvt_node_t node, char* buf, size_t cap, size_t* needed);
 
-/* Serves a cache: peers pull its frames and push into it. One cache a node. The cache must outlive the node.
+/* Serves a cache: peers pull its frames and push into it. One cache a node. When the cache is closed or
+ * destroyed first, peers get KVT_ERR_CLOSED.
  * @return KVT_OK; KVT_ERR_ALREADY_EXISTS; KVT_ERR_CLOSED; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE.
  * Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_node_serve(kvt_node_t node, kvt_cache_t cache);
@@ -80,8 +81,8 @@ KVT_API void kvt_peer_destroy(kvt_peer_t peer);
  * @param stride    bytes of a slot. @param lengths out, count: the frames' bytes.
  * @param results   out, count, each: KVT_OK (in place, every checksum verified); KVT_ERR_NOT_FOUND;
  * KVT_ERR_BUFFER_TOO_SMALL (lengths[i] says how much); KVT_ERR_CORRUPT; KVT_ERR_MISMATCH; KVT_ERR_PEER_DEAD;
- * KVT_ERR_STALLED; KVT_ERR_TIMEOUT; KVT_ERR_CANCELLED. All memory is borrowed until the operation is done.
- * Several pulls may be in flight.
+ * KVT_ERR_STALLED; KVT_ERR_TIMEOUT; KVT_ERR_CANCELLED; KVT_ERR_CLOSED (the peer's cache). All memory is
+ * borrowed until the operation is done. Several pulls may be in flight.
  * @return KVT_OK: submitted; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_CLOSED; KVT_ERR_PEER_DEAD; KVT_ERR_LIMIT;
  * KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_peer_submit_pull(kvt_peer_t peer, const uint8_t* keys, size_t count, uint8_t* base,
