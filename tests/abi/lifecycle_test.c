@@ -171,6 +171,26 @@ static void PeerDestroyed(void) {
   EndLent(lent);
 }
 
+static kvt_status_t Pull(kvt_node_t node, kvt_peer_t peer, const uint8_t* key) {
+  static uint8_t slot[KIT_FRAME_CAP];
+  static uint64_t length;
+  static kvt_status_t result;
+  uint64_t operation = 0;
+  const kvt_status_t status =
+      kvt_peer_submit_pull(peer, key, 1, slot, sizeof slot, &length, &result, KIT_WAIT_MS, &operation);
+  return status == KVT_OK ? kvt_node_wait(node, operation, KIT_WAIT_MS, NULL) : status;
+}
+
+/* A node may outlive the cache that it serves. */
+static void ServedCacheEnds(void) {
+  static kit_t kit;
+  KitOpen(&kit);
+  CHECK_OK(Pull(kit.client, kit.peer, kit.keys));
+  kvt_cache_destroy(kit.cache);
+  CHECK_STATUS(Pull(kit.client, kit.peer, kit.keys), KVT_ERR_CLOSED);
+  KitClose(&kit);
+}
+
 static void MemoryLimit(void) {
   static kit_t kit;
   KitOpenCore(&kit);
@@ -199,6 +219,7 @@ int main(void) {
   RUN(Deadline);
   RUN(PeerGoes);
   RUN(PeerDestroyed);
+  RUN(ServedCacheEnds);
   RUN(MemoryLimit);
   return Finish();
 }
