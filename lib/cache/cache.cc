@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/url.h"
+#include "cache/file_tier.h"
 #include "cache/memory_tier.h"
 
 namespace kvt {
@@ -12,15 +13,16 @@ namespace {
 
 StatusOr<std::unique_ptr<Tier>> OpenTier(const std::shared_ptr<Runtime>& runtime, absl::string_view text) {
   KVT_ASSIGN_OR_RETURN(const Url url, Url::Parse(text));
-  if (url.scheme != "mem") {
+  if (url.scheme != "mem" && url.scheme != "file") {
     return Error(KVT_ERR_UNSUPPORTED, absl::StrCat("url scheme \"", url.scheme,
-                                                   ":\" is no place of a cache; known is mem:"));
+                                                   ":\" is no place of a cache; known are mem: and file:"));
   }
   KVT_RETURN_IF_ERROR(url.CheckOptions({"capacity"}));
   KVT_ASSIGN_OR_RETURN(const uint64_t capacity, url.Size("capacity", 0));
+  if (url.scheme == "file") return FileTier::Open(runtime, url.rest, capacity);
   if (!url.rest.empty())
     return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("url \"", text, "\": mem: takes no path"));
-  return std::unique_ptr<Tier>(std::make_unique<MemoryTier>(runtime, capacity));
+  return std::make_unique<MemoryTier>(runtime, capacity);
 }
 
 uint64_t Load(const std::atomic<uint64_t>& counter) { return counter.load(std::memory_order_relaxed); }

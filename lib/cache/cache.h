@@ -50,6 +50,8 @@ class Cache {
   Status Wait(uint64_t operation, Deadline deadline, kvt_completion_t* completion) ABSL_LOCKS_EXCLUDED(mu_);
   Status Cancel(uint64_t operation) { return operations_->Cancel(operation); }
   int event_fd() const { return operations_->event_fd(); }
+  // Whether Get and Put never wait for a disk.
+  bool InMemory() const { return tier_->KeepsBuffers(); }
 
   // One frame, checked whole, put or got by the calling thread.
   Status Put(const Key& key, Bytes frame);

@@ -55,13 +55,8 @@ class Cache::PutJob : public Job {
   }
 
   void Run(size_t begin, size_t end) override {
-    struct Item {
-      size_t item;
-      uint64_t bytes;
-      std::unique_ptr<StagedPut> put;
-    };
     std::vector<Item> staged;
-    staged.reserve(end - begin);
+    uint64_t staged_bytes = 0;
     FrameScratch scratch(cache_->runtime_.get());
     for (size_t item = begin; item < end; ++item) {
       Status status = Stop();
@@ -70,19 +65,33 @@ class Cache::PutJob : public Job {
         auto put = StageItem(item, &scratch, &bytes);
         if (put.ok()) {
           staged.push_back(Item{item, bytes, *std::move(put)});
+          staged_bytes += bytes;
+          if (staged_bytes < cache_->tier_->BatchBytes()) continue;
+          CommitAll(&staged);
+          staged_bytes = 0;
           continue;
         }
         status = put.status();
       }
       Report(item, status, 0);
     }
-    for (Item& item : staged) Report(item.item, cache_->CommitStaged(std::move(item.put)), item.bytes);
+    CommitAll(&staged);
   }
 
   Cache* const cache_;
   const absl::Span<const uint8_t> keys_;
 
  private:
+  struct Item {
+    size_t item;
+    uint64_t bytes;
+    std::unique_ptr<StagedPut> put;
+  };
+  void CommitAll(std::vector<Item>* staged) {
+    for (Item& item : *staged) Report(item.item, cache_->CommitStaged(std::move(item.put)), item.bytes);
+    staged->clear();
+  }
+
   std::vector<Bytes> frames_;
 };
 

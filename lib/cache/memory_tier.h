@@ -26,6 +26,7 @@ class MemoryTier : public Tier {
   bool Contains(const Key& key) const override ABSL_LOCKS_EXCLUDED(mu_);
   StatusOr<uint64_t> Remove(absl::Span<const Key> keys) override ABSL_LOCKS_EXCLUDED(mu_);
   bool KeepsBuffers() const override { return true; }
+  uint64_t BatchBytes() const override { return 0; }
   uint64_t Shed(uint64_t bytes) override ABSL_LOCKS_EXCLUDED(mu_);
   Status Flush() override { return OkStatus(); }
   void Close() override ABSL_LOCKS_EXCLUDED(mu_);

@@ -46,6 +46,8 @@ class Tier {
 
   // Whether staged frames keep their FrameRef::owner, so that it pays to bring one.
   virtual bool KeepsBuffers() const = 0;
+  // Staged bytes after which a thread should commit.
+  virtual uint64_t BatchBytes() const = 0;
   // Gives back about `bytes` of the runtime's budget by evicting; returns what it gave.
   virtual uint64_t Shed(uint64_t bytes) = 0;
 

@@ -285,7 +285,7 @@ TEST_P(CacheTest, ManyThreadsSeeWholeFramesOnly) {
   EXPECT_EQ(cache_->stats().corrupt, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, CacheTest, testing::Values("mem"),
+INSTANTIATE_TEST_SUITE_P(Tiers, CacheTest, testing::Values("mem", "file"),
                          [](const auto& param_info) { return param_info.param; });
 
 }  // namespace

@@ -1,0 +1,192 @@
+#include "cache/cache_directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+
+namespace kvt {
+namespace {
+
+constexpr char kLockName[] = "lock";
+constexpr char kMarkerName[] = "kvartet-cache";
+constexpr char kMarkerDraftName[] = "kvartet-cache.new";
+constexpr char kSegmentSuffix[] = ".seg";
+
+constexpr size_t kMarkerBytes = 64;
+constexpr absl::string_view kMarkerMagic = "KVTCACHE";
+constexpr size_t kMarkerVersion = 8, kMarkerSalt = 16, kMarkerChecksum = 56;
+
+std::string SegmentName(uint64_t id) { return absl::StrFormat("%016x%s", id, kSegmentSuffix); }
+
+}  // namespace
+
+StatusOr<std::unique_ptr<CacheDirectory>> CacheDirectory::Open(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return ErrnoError(errno, "mkdir", path);
+  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0 && errno == ENOTDIR)
+    return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("url path ", path, " is not a directory"));
+  if (fd < 0) return ErrnoError(errno, "open", path);
+  std::unique_ptr<CacheDirectory> directory(new CacheDirectory(path, fd));
+  KVT_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory->List());
+  if (std::find(names.begin(), names.end(), kMarkerName) == names.end()) {
+    for (const std::string& name : names) {
+      if (name == kLockName || name == kMarkerDraftName || name == "lost+found") continue;
+      return Error(KVT_ERR_INVALID_ARGUMENT,
+                   absl::StrCat("url path ", path, " is no cache directory and holds \"", name,
+                                "\"; name an empty or a new one"));
+    }
+  }
+  KVT_RETURN_IF_ERROR(directory->Lock());
+  KVT_RETURN_IF_ERROR(directory->ReadOrCreateMarker());
+  return directory;
+}
+
+CacheDirectory::~CacheDirectory() {
+  Unlock();
+  close(fd_);
+}
+
+StatusOr<std::vector<std::string>> CacheDirectory::List() const {
+  const int fd = openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return ErrnoError(errno, "open", path_);
+  DIR* stream = fdopendir(fd);
+  if (stream == nullptr) {
+    const int error = errno;
+    close(fd);
+    return ErrnoError(error, "list", path_);
+  }
+  const auto closer = absl::MakeCleanup([stream] { closedir(stream); });
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = readdir(stream);
+    if (entry == nullptr) {
+      if (errno != 0) return ErrnoError(errno, "list", path_);
+      return names;
+    }
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+}
+
+Status CacheDirectory::Lock() {
+  const int fd = openat(fd_, kLockName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return ErrnoError(errno, "open", PathOf(kLockName));
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    char text[32] = {};
+    const ssize_t size = error == EWOULDBLOCK ? pread(fd, text, sizeof text - 1, 0) : 0;
+    close(fd);
+    if (error != EWOULDBLOCK) return ErrnoError(error, "lock", PathOf(kLockName));
+    const absl::string_view pid =
+        absl::StripAsciiWhitespace(absl::string_view(text, size > 0 ? static_cast<size_t>(size) : 0));
+    return Error(KVT_ERR_LOCKED, absl::StrCat("cache directory ", path_, " is open in process ",
+                                              pid.empty() ? "(unknown)" : pid));
+  }
+  lock_fd_ = fd;
+  // For the message above only, so a full disk does not matter here.
+  const std::string pid = absl::StrCat(getpid(), "\n");
+  if (ftruncate(fd, 0) != 0 || pwrite(fd, pid.data(), pid.size(), 0) < 0) return OkStatus();
+  return OkStatus();
+}
+
+void CacheDirectory::Unlock() {
+  if (lock_fd_ < 0) return;
+  // Explicitly: a child that was forked meanwhile shares the lock.
+  flock(lock_fd_, LOCK_UN);
+  close(lock_fd_);
+  lock_fd_ = -1;
+}
+
+Status CacheDirectory::ReadOrCreateMarker() {
+  const std::string path = PathOf(kMarkerName);
+  const int fd = openat(fd_, kMarkerName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return errno == ENOENT ? CreateMarker() : ErrnoError(errno, "open", path);
+  uint8_t marker[kMarkerBytes] = {};
+  const ssize_t size = pread(fd, marker, sizeof marker, 0);
+  const int error = errno;
+  close(fd);
+  if (size < 0) return ErrnoError(error, "read", path);
+  if (AsText(Bytes(marker, kMarkerMagic.size())) != kMarkerMagic || size < ssize_t{kMarkerVersion} + 4)
+    return Error(KVT_ERR_CORRUPT, absl::StrCat(path, " is not the marker of a cache directory"));
+  const uint32_t version = LoadLe<uint32_t>(marker + kMarkerVersion);
+  if (version != kFormatVersion) {
+    return Error(KVT_ERR_VERSION,
+                 absl::StrCat(path, ": format version ", version, "; this library knows ", kFormatVersion));
+  }
+  if (size != ssize_t{kMarkerBytes} ||
+      LoadLe<uint64_t>(marker + kMarkerChecksum) != XXH3_64bits(marker, kMarkerChecksum)) {
+    return Error(KVT_ERR_CORRUPT, absl::StrCat(path, ": the checksum does not hold"));
+  }
+  salt_ = LoadLe<uint64_t>(marker + kMarkerSalt);
+  return OkStatus();
+}
+
+Status CacheDirectory::CreateMarker() {
+  const std::string path = PathOf(kMarkerDraftName);
+  if (getrandom(&salt_, sizeof salt_, 0) != ssize_t{sizeof salt_})
+    return ErrnoError(errno, "getrandom", path);
+  uint8_t marker[kMarkerBytes] = {};
+  std::copy(kMarkerMagic.begin(), kMarkerMagic.end(), marker);
+  StoreLe<uint32_t>(marker + kMarkerVersion, kFormatVersion);
+  StoreLe<uint64_t>(marker + kMarkerSalt, salt_);
+  StoreLe<uint64_t>(marker + kMarkerChecksum, XXH3_64bits(marker, kMarkerChecksum));
+  unlinkat(fd_, kMarkerDraftName, 0);
+  {
+    KVT_ASSIGN_OR_RETURN(const auto file, SegmentFile::Open(fd_, path, kMarkerDraftName, true));
+    KVT_RETURN_IF_ERROR(file->Write(0, {Bytes(marker)}));
+    KVT_RETURN_IF_ERROR(file->Sync());
+  }
+  if (renameat(fd_, kMarkerDraftName, fd_, kMarkerName) != 0) return ErrnoError(errno, "rename", path);
+  return SyncNames();
+}
+
+Status CacheDirectory::SyncNames() const {
+  if (fsync(fd_) != 0) return ErrnoError(errno, "fsync", path_);
+  return OkStatus();
+}
+
+StatusOr<std::vector<uint64_t>> CacheDirectory::Segments() const {
+  KVT_ASSIGN_OR_RETURN(const std::vector<std::string> names, List());
+  std::vector<uint64_t> ids;
+  for (const std::string& name : names) {
+    uint64_t id = 0;
+    if (absl::SimpleHexAtoi(absl::StripSuffix(name, kSegmentSuffix), &id) && SegmentName(id) == name)
+      ids.push_back(id);
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+StatusOr<std::unique_ptr<SegmentFile>> CacheDirectory::Segment(uint64_t id, bool create) const {
+  const std::string name = SegmentName(id);
+  return SegmentFile::Open(fd_, PathOf(name), name, create);
+}
+
+StatusOr<std::unique_ptr<SegmentFile>> CacheDirectory::CreateSegment(uint64_t id) const {
+  KVT_ASSIGN_OR_RETURN(auto file, Segment(id, true));
+  KVT_RETURN_IF_ERROR(SyncNames());
+  return file;
+}
+
+Status CacheDirectory::RemoveSegment(uint64_t id) const {
+  const std::string name = SegmentName(id);
+  if (unlinkat(fd_, name.c_str(), 0) != 0 && errno != ENOENT)
+    return ErrnoError(errno, "unlink", PathOf(name));
+  return SyncNames();
+}
+
+}  // namespace kvt

@@ -1,0 +1,100 @@
+// Appending to the newest segment, and flushing it together.
+#include <algorithm>
+#include <vector>
+
+#include "cache/file_tier.h"
+
+namespace kvt {
+
+Status FileTier::CheckOpen() const {
+  if (closed_) return Error(KVT_ERR_CLOSED, "the cache is closed");
+  return OkStatus();
+}
+
+Status FileTier::EnsureActive(uint64_t bytes) {
+  // Waiting for a flush lets others append, so look again after it.
+  while (active_ != nullptr) {
+    const std::shared_ptr<Segment> segment = active_;
+    const uint64_t size = segment->size;
+    if (size == 0 || size + bytes <= segment_bytes_) return OkStatus();
+    KVT_RETURN_IF_ERROR(SyncUpTo(segment, size));
+    // A segment is flushed whole before there is a newer one.
+    if (active_ == segment && segment->synced == segment->size) active_.reset();
+  }
+  KVT_RETURN_IF_ERROR(CheckOpen());
+  auto segment = std::make_shared<Segment>();
+  segment->id = next_segment_++;
+  KVT_ASSIGN_OR_RETURN(segment->file, directory_->CreateSegment(segment->id));
+  active_ = segment;
+  MutexLock lock(&mu_);
+  segments_.emplace(segment->id, std::move(segment));
+  return OkStatus();
+}
+
+StatusOr<uint64_t> FileTier::Append(Bytes header, Bytes frame) {
+  static constexpr uint8_t kZeros[kRecordAlignment] = {};
+  const uint64_t offset = active_->size;
+  const uint64_t padding = (kRecordAlignment - frame.size() % kRecordAlignment) % kRecordAlignment;
+  const Status written = active_->file->Write(offset, {header, frame, Bytes(kZeros, padding)});
+  if (!written.ok()) {
+    // Should this fail too, the next append overwrites the rest; it is no whole record in any case.
+    const Status truncated = active_->file->Truncate(offset);
+    if (!truncated.ok()) runtime_->Log(KVT_LOG_WARNING, absl::StrCat("cache: ", truncated.message()));
+    return written;
+  }
+  const uint64_t bytes = header.size() + frame.size() + padding;
+  MutexLock lock(&mu_);
+  active_->size += bytes;
+  physical_ += bytes;
+  return offset;
+}
+
+Status FileTier::SyncUpTo(const std::shared_ptr<Segment>& segment, uint64_t end) {
+  while (segment->synced < end) {
+    if (!segment->failure.ok()) return segment->failure;
+    if (segment->syncing) {
+      synced_.Wait(&write_mu_);
+      continue;
+    }
+    segment->syncing = true;
+    const uint64_t target = segment->size;
+    write_mu_.Unlock();
+    const Status flushed = segment->file->Sync();
+    write_mu_.Lock();
+    segment->syncing = false;
+    if (flushed.ok()) {
+      segment->synced = std::max(segment->synced, target);
+    } else {
+      // What the disk has of the rest is unknown: it goes, and nothing is appended behind it.
+      segment->failure = flushed;
+      if (active_ == segment) active_.reset();
+      const Status truncated = segment->file->Truncate(segment->synced);
+      if (!truncated.ok()) runtime_->Log(KVT_LOG_ERROR, absl::StrCat("cache: ", truncated.message()));
+      MutexLock lock(&mu_);
+      physical_ -= segment->size - segment->synced;
+      segment->size = segment->synced;
+    }
+    synced_.SignalAll();
+  }
+  return OkStatus();
+}
+
+Status FileTier::AppendTombstones(absl::Span<const RecordHeader> tombstones) {
+  constexpr size_t kBatch = 256;  // half of the smallest segment
+  std::vector<uint8_t> headers;
+  while (!tombstones.empty()) {
+    const size_t count = std::min(kBatch, tombstones.size());
+    headers.resize(count * kRecordHeaderBytes);
+    for (size_t i = 0; i < count; ++i)
+      WriteRecordHeader(tombstones[i], directory_->salt(), &headers[i * kRecordHeaderBytes]);
+    KVT_RETURN_IF_ERROR(EnsureActive(headers.size()));
+    const std::shared_ptr<Segment> segment = active_;
+    KVT_ASSIGN_OR_RETURN(const uint64_t offset, Append(headers, {}));
+    segment->tombstones += count;
+    KVT_RETURN_IF_ERROR(SyncUpTo(segment, offset + headers.size()));
+    tombstones.remove_prefix(count);
+  }
+  return OkStatus();
+}
+
+}  // namespace kvt
