@@ -309,12 +309,8 @@ Status Verifier::Rechecked(int32_t token, uint64_t us) {
 void Verifier::Settle() {
   const uint64_t made = round_.outcome.size();
   round_.full_keep = full_rows_ + made;
-  if (round_.draft.empty()) {
-    round_.draft_keep = draft_rows_;
-  } else {
-    // What the draft cache holds of what is now committed; never the new pending token.
-    round_.draft_keep = std::min({round_.draft_rows, full_rows_ + 1 + round_.accepted, round_.full_keep});
-  }
+  // Of the draft, what is now committed; never the new pending token.
+  round_.draft_keep = round_.draft.empty() ? draft_rows_ : std::min(round_.draft_rows, round_.full_keep);
   state_ = KVT_ACTION_ROLLBACK;
 }
 
@@ -365,7 +361,7 @@ Status Verifier::CheckInvariants() const {
 Status Verifier::Cancel() {
   MutexLock lock(&mu_);
   if (state_ == KVT_ACTION_DONE) return OkStatus();
-  round_.reason = state_ == KVT_ACTION_PREFETCH && load_failed_ ? KVT_REASON_FULL_LATE : KVT_REASON_CANCELLED;
+  round_.reason = load_failed_ ? KVT_REASON_FULL_LATE : KVT_REASON_CANCELLED;
   state_ = KVT_ACTION_DONE;
   return OkStatus();
 }

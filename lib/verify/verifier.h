@@ -77,8 +77,8 @@ class Verifier {
   int32_t state_ ABSL_GUARDED_BY(mu_) = KVT_ACTION_DRAFT;  // KVT_ACTION_*: the action that is due
   Round round_ ABSL_GUARDED_BY(mu_);
   bool full_there_ ABSL_GUARDED_BY(mu_);
-  bool load_failed_ ABSL_GUARDED_BY(mu_) = false;
-  uint64_t full_rows_ ABSL_GUARDED_BY(mu_);  // tokens that the caches hold between rounds
+  bool load_failed_ ABSL_GUARDED_BY(mu_) = false;  // only ever true while PREFETCH is due
+  uint64_t full_rows_ ABSL_GUARDED_BY(mu_);        // tokens that the caches hold between rounds
   uint64_t draft_rows_ ABSL_GUARDED_BY(mu_);
   // The committed tokens that the draft cache lacks; the pending one comes last. Once there are more than an
   // action can carry, drafting has ended for good.

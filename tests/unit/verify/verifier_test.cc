@@ -1,6 +1,7 @@
 // The verifier through the C ABI, driven by a simulated engine: output identical to the full model's,
 // whatever the draft model does.
 #include <cmath>
+#include <thread>
 
 #include "unit/verify/simulated_engine.h"
 
@@ -132,6 +133,18 @@ TEST(Verifier, IdenticalAtLevelAWithPaddedWidth) {
   }
 }
 
+TEST(Verifier, LevelAPadsTheStepOnTheFullCacheAlone) {
+  Toy toy;
+  kvt_verifier_options_t options = Options(8, 2);
+  options.fidelity = KVT_FIDELITY_A;
+  options.width = 12;
+  Host host(toy, kPrompt, options);
+  EXPECT_EQ(host.Next().kind, KVT_ACTION_FALLBACK);
+  EXPECT_EQ(host.Next().width, 12u);
+  host.Run();
+  EXPECT_EQ(host.out(), toy.Reference(kPrompt, host.options().first_token, 2));
+}
+
 TEST(Verifier, LevelBDecidesSmallGapsAgain) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     Toy toy;
@@ -206,6 +219,32 @@ TEST(Verifier, LateFullCacheThatArrivesAfterAllIsUsed) {
   ASSERT_EQ(kvt_verifier_loaded(host.verifier(), KVT_ERR_PEER_DEAD, 100), KVT_OK);
   EXPECT_EQ(host.Run().reason, KVT_REASON_LENGTH);
   EXPECT_EQ(host.out(), toy.Reference(kPrompt, host.options().first_token, 50));
+}
+
+TEST(Verifier, ManyThreadsMayCallIt) {
+  Toy toy;
+  toy.noise = 0.2;
+  Host host(toy, kPrompt, Options(4, 400));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      const int32_t token = 1;
+      kvt_action_t action = {};
+      kvt_verifier_stats_t stats = {};
+      for (int i = 0; i < 300; ++i) {
+        action.struct_size = sizeof action;
+        stats.struct_size = sizeof stats;
+        EXPECT_EQ(kvt_verifier_next(host.verifier(), &action), KVT_OK);
+        EXPECT_EQ(kvt_verifier_stats(host.verifier(), &stats), KVT_OK);
+        // Never due: refused whatever the other threads do.
+        EXPECT_EQ(kvt_verifier_rechecked(host.verifier(), token, 0), KVT_ERR_INVALID_ARGUMENT);
+        EXPECT_EQ(kvt_verifier_loaded(host.verifier(), KVT_OK, 0), KVT_ERR_INVALID_ARGUMENT);
+      }
+    });
+  }
+  host.Run();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(host.out(), toy.Reference(kPrompt, host.options().first_token, 400));
 }
 
 TEST(Verifier, BudgetOfOneEndsAtOnce) {
