@@ -120,8 +120,8 @@ void Endpoint::OnAccept() {
     Prune();
     Status refused;
     if (served_.size() >= max_connections_)
-      refused = Error(KVT_ERR_LIMIT, absl::StrCat("max_connections is ", max_connections_,
-                                                  " and as many are open"));
+      refused = Error(KVT_ERR_LIMIT,
+                      absl::StrCat("max_connections is ", max_connections_, " and as many are open"));
     if (served_.size() >= max_connections_ + kMaxRefusing) {
       core_->counters.Count(refused);
       continue;
@@ -179,8 +179,8 @@ Status Endpoint::Close(Deadline deadline) {
   core_->operations->Close();
   auto idle = std::make_shared<Promise<bool>>();
   // Looks again and again until what peers have asked for is answered, or nobody waits any more.
-  auto look = std::make_shared<std::function<void(std::shared_ptr<void>)>>();
-  *look = [this, idle, deadline, weak = std::weak_ptr(look)](std::shared_ptr<void> setter) {
+  auto look = std::make_shared<std::function<void(const std::shared_ptr<void>&)>>();
+  *look = [this, idle, deadline, weak = std::weak_ptr(look)](const std::shared_ptr<void>& setter) {
     const bool owes = std::any_of(served_.begin(), served_.end(), [](const auto& served) {
       return served->open() && served->outstanding() != 0;
     });

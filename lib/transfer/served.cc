@@ -1,6 +1,7 @@
 #include "transfer/served.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace kvt::transfer {
 namespace {
@@ -20,15 +21,16 @@ Served::Served(std::shared_ptr<Core> core, std::shared_ptr<Shelf> shelf, std::sh
     : core_(std::move(core)),
       shelf_(std::move(shelf)),
       streams_(std::move(streams)),
-      channel_(core_->loop.get(), std::move(fd), this,
-               {std::max(core_->identity.max_frame_bytes, kSharedPayload), std::move(bucket), core_->traffic}) {}
+      channel_(
+          core_->loop.get(), std::move(fd), this,
+          {std::max(core_->identity.max_frame_bytes, kSharedPayload), std::move(bucket), core_->traffic}) {}
 
 Status Served::Start(Status refused) {
   refused_ = std::move(refused);
   KVT_RETURN_IF_ERROR(channel_.Start(shared_from_this()));
   core_->counters.connections.fetch_add(1, std::memory_order_relaxed);
-  handshake_ = core_->loop->At(
-      core_->loop->now() + std::chrono::milliseconds(core_->identity.stall_ms), [this] {
+  handshake_ =
+      core_->loop->At(core_->loop->now() + std::chrono::milliseconds(core_->identity.stall_ms), [this] {
         handshake_ = 0;
         channel_.Close(Error(KVT_ERR_STALLED, "the peer did not finish its handshake"));
       });
@@ -63,13 +65,14 @@ Status Served::OnMessage(const net::Header& header, Bytes control, Channel::Targ
                                                " came before the handshake"));
   }
   if (header.version != KVT_WIRE_VERSION)
-    return Error(KVT_ERR_VERSION, absl::StrCat("message.version is ", header.version, ", agreed was ",
-                                               KVT_WIRE_VERSION));
+    return Error(KVT_ERR_VERSION,
+                 absl::StrCat("message.version is ", header.version, ", agreed was ", KVT_WIRE_VERSION));
   if (header.type != MessageType::kPush && header.payload_bytes != 0)
     return Error(KVT_ERR_CORRUPT, absl::StrCat("message of type ", static_cast<int>(header.type), " has ",
                                                header.payload_bytes, " bytes of payload"));
   if (channel_.queued_messages() + puts_.size() > kMaxWaiting)
-    return Error(KVT_ERR_LIMIT, absl::StrCat("more than ", kMaxWaiting, " answers wait for the peer to read"));
+    return Error(KVT_ERR_LIMIT,
+                 absl::StrCat("more than ", kMaxWaiting, " answers wait for the peer to read"));
   if (tick_ == 0) Tick();
   switch (header.type) {
     case MessageType::kHeartbeat:
@@ -86,8 +89,8 @@ Status Served::OnMessage(const net::Header& header, Bytes control, Channel::Targ
       channel_.Close(Error(KVT_ERR_PEER_DEAD, "the peer said goodbye"));
       return OkStatus();
     default:
-      return Error(KVT_ERR_CORRUPT, absl::StrCat("message of type ", static_cast<int>(header.type),
-                                                 " is not expected here"));
+      return Error(KVT_ERR_CORRUPT,
+                   absl::StrCat("message of type ", static_cast<int>(header.type), " is not expected here"));
   }
 }
 
@@ -217,8 +220,7 @@ bool Served::PumpPull() {
   const size_t left = pulled.keys.size() - pulled.next;
   Fetched fetched;
   if (store == nullptr) {
-    fetched.assign(std::min(left, kItemsPerMessage),
-                   Error(KVT_ERR_UNAVAILABLE, "the node serves no cache"));
+    fetched.assign(std::min(left, kItemsPerMessage), Error(KVT_ERR_UNAVAILABLE, "the node serves no cache"));
   } else if (!store->Blocks()) {
     uint64_t bytes = 0;
     while (fetched.size() < std::min(left, kItemsPerMessage) && bytes < kSharedPayload) {
@@ -256,10 +258,9 @@ void Served::Answer(const Fetched& fetched) {
   const auto send = [&] {
     if (items.empty()) return;
     net::Message message = FramesMessage(pulled.request, items);
-    message.payload = std::move(payload);
+    message.payload = std::exchange(payload, {});
     channel_.Send(std::move(message));
     items.clear();
-    payload.clear();
     bytes = 0;
   };
   for (const StatusOr<Pinned>& frame : fetched) {
