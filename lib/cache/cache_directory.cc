@@ -22,11 +22,14 @@ namespace {
 
 constexpr char kLockName[] = "lock";
 constexpr char kMarkerName[] = "kvartet-cache";
-constexpr char kMarkerDraftName[] = "kvartet-cache.new";
+constexpr char kOrderName[] = "order";
+constexpr char kDraftName[] = "new";
 constexpr char kSegmentSuffix[] = ".seg";
 
 constexpr size_t kMarkerBytes = 64;
 constexpr absl::string_view kMarkerMagic = "KVTCACHE";
+constexpr absl::string_view kOrderMagic = "KVTORDER";
+constexpr size_t kOrderNext = 8, kOrderCount = 16, kOrderChecksum = 24, kOrderHeaderBytes = 32;
 constexpr size_t kMarkerVersion = 8, kMarkerSalt = 16, kMarkerChecksum = 56;
 
 std::string SegmentName(uint64_t id) { return absl::StrFormat("%016x%s", id, kSegmentSuffix); }
@@ -43,7 +46,7 @@ StatusOr<std::unique_ptr<CacheDirectory>> CacheDirectory::Open(const std::string
   KVT_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory->List());
   if (std::find(names.begin(), names.end(), kMarkerName) == names.end()) {
     for (const std::string& name : names) {
-      if (name == kLockName || name == kMarkerDraftName || name == "lost+found") continue;
+      if (name == kLockName || name == kDraftName || name == "lost+found") continue;
       return Error(KVT_ERR_INVALID_ARGUMENT,
                    absl::StrCat("url path ", path, " is no cache directory and holds \"", name,
                                 "\"; name an empty or a new one"));
@@ -136,22 +139,57 @@ Status CacheDirectory::ReadOrCreateMarker() {
 }
 
 Status CacheDirectory::CreateMarker() {
-  const std::string path = PathOf(kMarkerDraftName);
   if (getrandom(&salt_, sizeof salt_, 0) != ssize_t{sizeof salt_})
-    return ErrnoError(errno, "getrandom", path);
+    return ErrnoError(errno, "getrandom", PathOf(kMarkerName));
   uint8_t marker[kMarkerBytes] = {};
   std::copy(kMarkerMagic.begin(), kMarkerMagic.end(), marker);
   StoreLe<uint32_t>(marker + kMarkerVersion, kFormatVersion);
   StoreLe<uint64_t>(marker + kMarkerSalt, salt_);
   StoreLe<uint64_t>(marker + kMarkerChecksum, XXH3_64bits(marker, kMarkerChecksum));
-  unlinkat(fd_, kMarkerDraftName, 0);
+  return Replace(kMarkerName, Bytes(marker));
+}
+
+Status CacheDirectory::Replace(const std::string& name, Bytes bytes) const {
+  const std::string path = PathOf(kDraftName);
+  unlinkat(fd_, kDraftName, 0);
   {
-    KVT_ASSIGN_OR_RETURN(const auto file, SegmentFile::Open(fd_, path, kMarkerDraftName, true));
-    KVT_RETURN_IF_ERROR(file->Write(0, {Bytes(marker)}));
+    KVT_ASSIGN_OR_RETURN(const auto file, SegmentFile::Open(fd_, path, kDraftName, true));
+    KVT_RETURN_IF_ERROR(file->Write(0, {bytes}));
     KVT_RETURN_IF_ERROR(file->Sync());
   }
-  if (renameat(fd_, kMarkerDraftName, fd_, kMarkerName) != 0) return ErrnoError(errno, "rename", path);
+  if (renameat(fd_, kDraftName, fd_, name.c_str()) != 0) return ErrnoError(errno, "rename", path);
   return SyncNames();
+}
+
+Status CacheDirectory::WriteUseOrder(const UseOrder& order) const {
+  std::string bytes(kOrderMagic);
+  AppendLe<uint64_t>(&bytes, order.next_sequence);
+  AppendLe<uint64_t>(&bytes, order.sequences.size());
+  AppendLe<uint64_t>(&bytes, 0);
+  for (const uint64_t sequence : order.sequences) AppendLe<uint64_t>(&bytes, sequence);
+  StoreLe<uint64_t>(&bytes[kOrderChecksum], XXH3_64bits_withSeed(bytes.data(), bytes.size(), salt_));
+  return Replace(kOrderName, AsBytes(bytes));
+}
+
+CacheDirectory::UseOrder CacheDirectory::ReadUseOrder() const {
+  const auto file = SegmentFile::Open(fd_, PathOf(kOrderName), kOrderName, false);
+  if (!file.ok()) return {};
+  const auto size = (*file)->Size();
+  if (!size.ok() || *size < kOrderHeaderBytes) return {};
+  std::string bytes(*size, '\0');
+  if (!(*file)->Read(0, MutableBytes(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size())).ok()) return {};
+  const uint64_t checksum = LoadLe<uint64_t>(&bytes[kOrderChecksum]);
+  StoreLe<uint64_t>(&bytes[kOrderChecksum], 0);
+  if (checksum != XXH3_64bits_withSeed(bytes.data(), bytes.size(), salt_)) return {};
+  UseOrder order;
+  order.next_sequence = LoadLe<uint64_t>(&bytes[kOrderNext]);
+  if (bytes.substr(0, kOrderNext) != kOrderMagic ||
+      LoadLe<uint64_t>(&bytes[kOrderCount]) != (bytes.size() - kOrderHeaderBytes) / 8) {
+    return {};
+  }
+  order.sequences.resize((bytes.size() - kOrderHeaderBytes) / 8);
+  std::memcpy(order.sequences.data(), &bytes[kOrderHeaderBytes], order.sequences.size() * 8);
+  return order;
 }
 
 Status CacheDirectory::SyncNames() const {

@@ -36,6 +36,15 @@ class CacheDirectory {
   StatusOr<std::unique_ptr<SegmentFile>> CreateSegment(uint64_t id) const;
   Status RemoveSegment(uint64_t id) const;
 
+  // The order of use that was written last: sequence numbers of frames, least recently used first, and the
+  // number that was next. Empty when there is none that holds: it is a hint.
+  struct UseOrder {
+    uint64_t next_sequence = 0;
+    std::vector<uint64_t> sequences;
+  };
+  UseOrder ReadUseOrder() const;
+  Status WriteUseOrder(const UseOrder& order) const;
+
   // Lets other processes have the directory.
   void Unlock();
 
@@ -46,6 +55,8 @@ class CacheDirectory {
   Status Lock();
   Status ReadOrCreateMarker();
   Status CreateMarker();
+  // Replaces a file as a whole; flushed when it returns.
+  Status Replace(const std::string& name, Bytes bytes) const;
   Status SyncNames() const;
   std::string PathOf(const std::string& name) const { return absl::StrCat(path_, "/", name); }
 

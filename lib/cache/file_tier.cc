@@ -37,7 +37,9 @@ StatusOr<std::unique_ptr<FileTier>> FileTier::Open(std::shared_ptr<Runtime> runt
   KVT_ASSIGN_OR_RETURN(auto directory, CacheDirectory::Open(path));
   std::unique_ptr<FileTier> tier(new FileTier(std::move(runtime), std::move(directory), capacity));
   MutexLock lock(&tier->write_mu_);
-  KVT_RETURN_IF_ERROR(tier->Rebuild());
+  const Status rebuilt = tier->Rebuild();
+  tier->closed_ = !rebuilt.ok();
+  KVT_RETURN_IF_ERROR(rebuilt);
   return tier;
 }
 
@@ -157,10 +159,12 @@ Status FileTier::Flush() {
 }
 
 void FileTier::Close() {
-  const Status flushed = Flush();
-  if (!flushed.ok()) runtime_->Log(KVT_LOG_ERROR, absl::StrCat("cache: close: ", flushed.message()));
+  Status flushed = Flush();
   MutexLock lock(&write_mu_);
+  if (closed_) return;
   closed_ = true;
+  if (flushed.ok()) flushed = SaveUseOrder();
+  if (!flushed.ok()) runtime_->Log(KVT_LOG_ERROR, absl::StrCat("cache: close: ", flushed.message()));
   active_.reset();
   directory_->Unlock();
   MutexLock index_lock(&mu_);

@@ -11,6 +11,7 @@
 #include <list>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/mutex.h"
@@ -79,6 +80,7 @@ class FileTier : public Tier {
   Status Rebuild() ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_);
   Status ScanSegment(Segment* segment, bool newest, FrameScratch* scratch, Found* found)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_);
+  static void SortByUse(const CacheDirectory::UseOrder& order, std::vector<Entry>* entries);
 
   // file_tier_log.cc: appends to the newest segment.
   Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_);
@@ -89,6 +91,8 @@ class FileTier : public Tier {
   // Flushes a segment up to `end`, together with other threads; may let go of write_mu_ meanwhile.
   Status SyncUpTo(const std::shared_ptr<Segment>& segment, uint64_t end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_);
+  // Writes down the order of use, for the next open.
+  Status SaveUseOrder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_) ABSL_LOCKS_EXCLUDED(mu_);
   Status AppendTombstones(absl::Span<const RecordHeader> tombstones) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_);
 
   // file_tier_space.cc: eviction and compaction.

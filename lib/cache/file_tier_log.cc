@@ -19,7 +19,11 @@ Status FileTier::EnsureActive(uint64_t bytes) {
     if (size == 0 || size + bytes <= segment_bytes_) return OkStatus();
     KVT_RETURN_IF_ERROR(SyncUpTo(segment, size));
     // A segment is flushed whole before there is a newer one.
-    if (active_ == segment && segment->synced == segment->size) active_.reset();
+    if (active_ != segment || segment->synced != segment->size) continue;
+    active_.reset();
+    // A hint, so the append goes on without it.
+    const Status saved = SaveUseOrder();
+    if (!saved.ok()) runtime_->Log(KVT_LOG_WARNING, absl::StrCat("cache: ", saved.message()));
   }
   KVT_RETURN_IF_ERROR(CheckOpen());
   auto segment = std::make_shared<Segment>();
@@ -77,6 +81,18 @@ Status FileTier::SyncUpTo(const std::shared_ptr<Segment>& segment, uint64_t end)
     synced_.SignalAll();
   }
   return OkStatus();
+}
+
+Status FileTier::SaveUseOrder() {
+  CacheDirectory::UseOrder order;
+  order.next_sequence = next_sequence_;
+  {
+    MutexLock lock(&mu_);
+    order.sequences.reserve(order_.size());
+    for (auto entry = order_.rbegin(); entry != order_.rend(); ++entry)
+      order.sequences.push_back(entry->sequence);
+  }
+  return directory_->WriteUseOrder(order);
 }
 
 Status FileTier::AppendTombstones(absl::Span<const RecordHeader> tombstones) {

@@ -57,6 +57,22 @@ Status FileTier::ScanSegment(Segment* segment, bool newest, FrameScratch* scratc
   return OkStatus();
 }
 
+// Least recently used first. What was put after the order was written is newest; what the order lacks though
+// it was there had been evicted (or was being put), and is oldest.
+void FileTier::SortByUse(const CacheDirectory::UseOrder& order, std::vector<Entry>* entries) {
+  absl::flat_hash_map<uint64_t, uint64_t> places;
+  for (const uint64_t sequence : order.sequences) places.emplace(sequence, places.size() + 1);
+  const auto place = [&](const Entry& entry) -> uint64_t {
+    if (entry.sequence >= order.next_sequence) return UINT64_MAX;
+    const auto found = places.find(entry.sequence);
+    return found == places.end() ? 0 : found->second;
+  };
+  std::sort(entries->begin(), entries->end(), [&](const Entry& a, const Entry& b) {
+    const uint64_t place_a = place(a), place_b = place(b);
+    return place_a != place_b ? place_a < place_b : a.sequence < b.sequence;
+  });
+}
+
 Status FileTier::Rebuild() {
   KVT_ASSIGN_OR_RETURN(const std::vector<uint64_t> ids, directory_->Segments());
   Found found;
@@ -78,9 +94,7 @@ Status FileTier::Rebuild() {
     if (removal == found.removals.end() || removal->second < entry.sequence)
       entries.push_back(std::move(entry));
   }
-  // Recency is the order of the puts: uses are not written down.
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.sequence < b.sequence; });
+  SortByUse(directory_->ReadUseOrder(), &entries);
   next_sequence_ = found.last_sequence + 1;
   if (!ids.empty()) {
     next_segment_ = ids.back() + 1;
