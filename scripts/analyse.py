@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLANG = "clang++-14"
 TIDY = "clang-tidy-14"
 # gcc-only options that clang refuses or warns about.
-DROP = re.compile(r"^(-fno-gnu-unique|-fconcepts|-fanalyzer|-Wno-(maybe-uninitialized|stringop.*|psabi))$")
+DROP = re.compile(r"^(-fno-gnu-unique|-fconcepts|-fanalyzer|-Wno-(maybe-uninitialized|stringop.*|psabi|restrict))$")
 THREAD_SAFETY = ["-fsyntax-only", "-Wthread-safety", "-Wno-unknown-warning-option", "-Werror=thread-safety"]
 
 

@@ -4,7 +4,7 @@
 
 PACKAGES=(
   build-essential cmake ninja-build pkg-config ccache git ca-certificates
-  libabsl-dev libflatbuffers-dev flatbuffers-compiler libhwy-dev libopenblas-dev libxxhash-dev libssl-dev
+  libabsl-dev libflatbuffers-dev flatbuffers-compiler libhwy-dev libopenblas-serial-dev libxxhash-dev libssl-dev
   liburing-dev libzstd-dev nlohmann-json3-dev libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev
   abigail-tools clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev codespell shellcheck
   iperf3 python3 python3-pip unzip xxhash
