@@ -10,14 +10,6 @@ namespace {
 
 constexpr size_t kProgressEvery = 16;
 
-// Brings a session to hold exactly the first `length` of `sequence`: drops a tail, or decodes what it lacks
-// (a draft's last token, say).
-void Sync(engine::Session* session, std::span<const int32_t> sequence, int32_t length) {
-  if (session->Length() > length) Take(session->Truncate(length), "truncate");
-  while (session->Length() < length)
-    Take(session->DecodeOne(sequence[static_cast<size_t>(session->Length())]), "decode");
-}
-
 class VerifiedLoop {
  public:
   VerifiedLoop(engine::Session* full, engine::Session* draft, std::span<const int32_t> prompt)
@@ -55,12 +47,8 @@ class VerifiedLoop {
       case KVT_ACTION_RECHECK:
         return Recheck(action);
       case KVT_ACTION_ROLLBACK:
-        // The caches hold the committed tokens and perhaps drafted ones behind them; what a cache lacks is
-        // decoded before it is used.
-        if (draft_->Length() > static_cast<int32_t>(action.draft_length))
-          Take(draft_->Truncate(static_cast<int32_t>(action.draft_length)), "truncate");
-        if (full_->Length() > static_cast<int32_t>(action.full_length))
-          Take(full_->Truncate(static_cast<int32_t>(action.full_length)), "truncate");
+        Take(draft_->Truncate(static_cast<int32_t>(action.draft_length)), "truncate");
+        Take(full_->Truncate(static_cast<int32_t>(action.full_length)), "truncate");
         return Check(kvt_verifier_rolled_back(verifier_.get()), "kvt_verifier_rolled_back");
       case KVT_ACTION_COMMIT:
         sequence_.insert(sequence_.end(), action.tokens, action.tokens + action.n);
@@ -73,25 +61,21 @@ class VerifiedLoop {
 
   void Draft(const kvt_action_t& action) {
     const Clock clock;
-    Sync(draft_, sequence_, static_cast<int32_t>(sequence_.size()) - 1);
-    std::vector<int32_t> tokens;
-    int32_t token = action.pending;
-    while (tokens.size() < action.n) {
-      token = Take(draft_->DecodeOne(token), "draft").token;
-      tokens.push_back(token);
-    }
+    int32_t token = 0;
+    for (uint32_t i = 0; i < action.width; ++i)
+      token = Take(draft_->DecodeOne(action.tokens[i]), "draft").token;
+    std::vector<int32_t> tokens = {token};
+    while (tokens.size() < action.n) tokens.push_back(Take(draft_->DecodeOne(tokens.back()), "draft").token);
     Check(kvt_verifier_drafted(verifier_.get(), tokens.data(), tokens.size(), clock.Nanoseconds() / 1000),
           "kvt_verifier_drafted");
   }
 
+  // VERIFY and FALLBACK: pending and the draft in one batch, padded to the width that level A asks for.
   void Verify(const kvt_action_t& action) {
     const Clock clock;
-    Sync(full_, sequence_, static_cast<int32_t>(sequence_.size()) - 1);
-    std::vector<int32_t> rows = {action.pending};
-    if (action.kind == KVT_ACTION_VERIFY) rows.assign(action.tokens, action.tokens + action.n + 1);
-    const size_t count = rows.size();
-    // Level A: a fixed width, padded with the last token.
-    rows.resize(std::max<size_t>(count, action.kind == KVT_ACTION_VERIFY ? action.width : 1), rows.back());
+    const size_t count = action.kind == KVT_ACTION_VERIFY ? action.n + 1 : 1;
+    std::vector<int32_t> rows(action.tokens, action.tokens + count);
+    rows.resize(std::max<size_t>(count, action.width), rows.back());
     const std::vector<engine::Choice> choices = Take(full_->DecodeBatch(rows), "verify");
     std::vector<int32_t> tokens;
     std::vector<float> gaps;
@@ -106,8 +90,7 @@ class VerifiedLoop {
 
   void Recheck(const kvt_action_t& action) {
     const Clock clock;
-    const int32_t before = static_cast<int32_t>(action.full_length);
-    Take(full_->Truncate(before), "truncate");
+    Take(full_->Truncate(static_cast<int32_t>(action.full_length)), "truncate");
     const engine::Choice choice = Take(full_->DecodeOne(action.tokens[action.n]), "recheck");
     Check(kvt_verifier_rechecked(verifier_.get(), choice.token, clock.Nanoseconds() / 1000),
           "kvt_verifier_rechecked");
