@@ -142,8 +142,9 @@ StatusOr<uint64_t> FileTier::Remove(absl::Span<const Key> keys) {
       if (staged_ != 0) removals_[key] = tombstones.back().sequence;
     }
   }
-  KVT_RETURN_IF_ERROR(AppendTombstones(tombstones));
+  // First, for it may make the room that tombstones need on a full disk, and may make them needless.
   KVT_RETURN_IF_ERROR(DropDeadSegments());
+  KVT_RETURN_IF_ERROR(AppendTombstones(nullptr, tombstones));
   return tombstones.size();
 }
 

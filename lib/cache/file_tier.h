@@ -57,7 +57,7 @@ class FileTier : public Tier {
     bool syncing = false;
     Status failure = OkStatus();         // of a flush: what lies beyond `synced` is gone
     uint64_t min_sequence = UINT64_MAX;  // of its frames, also of those that are no longer visible
-    uint64_t tombstones = 0;
+    uint64_t last_tombstone = 0;         // greatest sequence number of its tombstones
     // Under mu_.
     uint64_t size = 0;
     uint64_t live = 0;    // bytes of records that are visible or staged
@@ -93,7 +93,9 @@ class FileTier : public Tier {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_);
   // Writes down the order of use, for the next open.
   Status SaveUseOrder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_) ABSL_LOCKS_EXCLUDED(mu_);
-  Status AppendTombstones(absl::Span<const RecordHeader> tombstones) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_);
+  // Appends those of `tombstones` that hide a record outside of `from`.
+  Status AppendTombstones(const Segment* from, absl::Span<const RecordHeader> tombstones)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_) ABSL_LOCKS_EXCLUDED(mu_);
 
   // file_tier_space.cc: eviction and compaction.
   Status MakeRoom(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_) ABSL_LOCKS_EXCLUDED(mu_);
@@ -106,8 +108,9 @@ class FileTier : public Tier {
   Status Compact(const std::shared_ptr<Segment>& victim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_)
       ABSL_LOCKS_EXCLUDED(mu_);
   bool IsAt(const Key& key, const Segment& segment, uint64_t offset) const ABSL_LOCKS_EXCLUDED(mu_);
-  bool StillNeeded(const RecordHeader& tombstone, const Segment& without) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_) ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether a tombstone hides a record of a segment other than `from`.
+  bool Hides(uint64_t tombstone, const Segment* from) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_, mu_);
+  bool IsDead(const Segment& segment) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_, mu_);
 
   const std::shared_ptr<Runtime> runtime_;
   const std::unique_ptr<CacheDirectory> directory_;

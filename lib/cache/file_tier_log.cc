@@ -95,20 +95,29 @@ Status FileTier::SaveUseOrder() {
   return directory_->WriteUseOrder(order);
 }
 
-Status FileTier::AppendTombstones(absl::Span<const RecordHeader> tombstones) {
+Status FileTier::AppendTombstones(const Segment* from, absl::Span<const RecordHeader> tombstones) {
   constexpr size_t kBatch = 256;  // half of the smallest segment
   std::vector<uint8_t> headers;
   while (!tombstones.empty()) {
-    const size_t count = std::min(kBatch, tombstones.size());
-    headers.resize(count * kRecordHeaderBytes);
-    for (size_t i = 0; i < count; ++i)
-      WriteRecordHeader(tombstones[i], directory_->salt(), &headers[i * kRecordHeaderBytes]);
+    const auto batch = tombstones.first(std::min(kBatch, tombstones.size()));
+    tombstones.remove_prefix(batch.size());
+    headers.clear();
+    uint64_t last = 0;
+    {
+      MutexLock lock(&mu_);
+      for (const RecordHeader& tombstone : batch) {
+        if (!Hides(tombstone.sequence, from)) continue;
+        headers.resize(headers.size() + kRecordHeaderBytes);
+        WriteRecordHeader(tombstone, directory_->salt(), &headers[headers.size() - kRecordHeaderBytes]);
+        last = std::max(last, tombstone.sequence);
+      }
+    }
+    if (headers.empty()) continue;
     KVT_RETURN_IF_ERROR(EnsureActive(headers.size()));
     const std::shared_ptr<Segment> segment = active_;
     KVT_ASSIGN_OR_RETURN(const uint64_t offset, Append(headers, {}));
-    segment->tombstones += count;
+    segment->last_tombstone = std::max(segment->last_tombstone, last);
     KVT_RETURN_IF_ERROR(SyncUpTo(segment, offset + headers.size()));
-    tombstones.remove_prefix(count);
   }
   return OkStatus();
 }

@@ -26,7 +26,7 @@ Status FileTier::ScanSegment(Segment* segment, bool newest, FrameScratch* scratc
           whole = offset + kRecordHeaderBytes;
           uint64_t& removal = found->removals[header.key];
           removal = std::max(removal, header.sequence);
-          ++segment->tombstones;
+          segment->last_tombstone = std::max(segment->last_tombstone, header.sequence);
           return OkStatus();
         }
         if (newest) {

@@ -42,12 +42,24 @@ Status FileTier::MakeRoom(uint64_t bytes) {
   return OkStatus();
 }
 
+bool FileTier::Hides(uint64_t tombstone, const Segment* from) const {
+  return std::any_of(segments_.begin(), segments_.end(), [&](const auto& item) {
+    return item.second.get() != from && item.second->min_sequence < tombstone;
+  });
+}
+
+bool FileTier::IsDead(const Segment& segment) const {
+  if (segment.live != 0 || Hides(segment.last_tombstone, &segment)) return false;
+  // The newest one goes on being used until it is worth the work.
+  return &segment != active_.get() || segment.size > std::min(segment_bytes_ / 4, uint64_t{1} << 20);
+}
+
 Status FileTier::DropDeadSegments() {
   std::vector<std::shared_ptr<Segment>> dead;
   {
     MutexLock lock(&mu_);
     for (const auto& [id, segment] : segments_) {
-      if (segment != active_ && segment->live == 0 && segment->tombstones == 0) dead.push_back(segment);
+      if (IsDead(*segment)) dead.push_back(segment);
     }
   }
   for (const auto& segment : dead) KVT_RETURN_IF_ERROR(DropSegment(segment));
@@ -55,6 +67,7 @@ Status FileTier::DropDeadSegments() {
 }
 
 Status FileTier::DropSegment(const std::shared_ptr<Segment>& segment) {
+  if (active_ == segment) active_.reset();
   KVT_RETURN_IF_ERROR(directory_->RemoveSegment(segment->id));
   MutexLock lock(&mu_);
   if (segments_.erase(segment->id) != 0) physical_ -= segment->size;
@@ -80,13 +93,6 @@ bool FileTier::IsAt(const Key& key, const Segment& segment, uint64_t offset) con
   return found != index_.end() && found->second->segment.get() == &segment && found->second->offset == offset;
 }
 
-bool FileTier::StillNeeded(const RecordHeader& tombstone, const Segment& without) const {
-  MutexLock lock(&mu_);
-  return std::any_of(segments_.begin(), segments_.end(), [&](const auto& item) {
-    return item.second.get() != &without && item.second->min_sequence < tombstone.sequence;
-  });
-}
-
 Status FileTier::Compact(const std::shared_ptr<Segment>& victim) {
   struct Move {
     Key key;
@@ -104,8 +110,7 @@ Status FileTier::Compact(const std::shared_ptr<Segment>& victim) {
       directory_->salt(), &gaps,
       [&](uint64_t offset, const RecordHeader& header) ABSL_NO_THREAD_SAFETY_ANALYSIS -> Status {
         if (header.kind == RecordKind::kTombstone)
-          return StillNeeded(header, *victim) ? AppendTombstones(absl::MakeConstSpan(&header, 1))
-                                              : OkStatus();
+          return AppendTombstones(victim.get(), absl::MakeConstSpan(&header, 1));
         if (!IsAt(header.key, *victim, offset)) return OkStatus();
         const uint64_t record = RecordBytes(header.length);
         KVT_RETURN_IF_ERROR(EnsureActive(record));
