@@ -120,7 +120,7 @@ FORBIDDEN = [
     (re.compile(r"absl/synchronization|absl::(Mutex|CondVar|Notification)\b"), "use kvt::Mutex and kvt::CondVar"),
     (re.compile(r"std::(mutex|shared_mutex|recursive_mutex|lock_guard|scoped_lock|unique_lock)\b"), "use kvt::Mutex"),
     (re.compile(r"(?<![\w.>])(std::)?(signal|sigaction|setlocale|exit|_exit|abort|atexit)\s*\("), "a library leaves the process alone"),
-    (re.compile(r"(?<![\w.>])(std::)?(printf|puts|cerr|cout)\b"), "a library logs to its sink only"),
+    (re.compile(r"(?<![\w.>])(std::)?((printf|puts)\s*\(|(cerr|cout)\b)"), "a library logs to its sink only"),
 ]
 
 
