@@ -22,8 +22,14 @@ typedef struct kvt_codec_options {
   uint32_t group_channels; /* kivi: channels that share V's scale in a token, 8 to 8,192; default 32; capped
                               at the row */
   uint32_t reserved;       /* 0 */
-  const char* name;        /* "raw", "int8", "kivi2", "kivi4"; NULL with length 0, the default: "raw" */
+  const char* name;        /* "raw", "int8", "kivi2", "kivi4", "transform"; NULL with length 0, the default:
+                              "raw" */
   size_t name_len;
+  const uint8_t* profile; /* transform: a profile's bytes (experimental.h), copied */
+  size_t profile_len;
+  uint32_t ratio;     /* transform: raw bytes of coded tokens to their stored bytes, 4 to 32, and not below
+                         what the profile was calibrated for; default 16 */
+  uint32_t reserved2; /* 0 */
 } kvt_codec_options_t;
 
 /* Fills defaults. Threads: any. Blocks: no. Since: 0.1. */
@@ -33,11 +39,14 @@ KVT_API void kvt_codec_options_init(kvt_codec_options_t* options, size_t struct_
  *   raw    rows as the model's element type, bit-exact.
  *   int8   symmetric, one f16 scale per token and head.
  *   kivi2, kivi4   asymmetric 2 or 4 bits; K per channel over groups of tokens, V per token over groups of
- * channels; f16 scale and minimum a group (KIVI, arXiv 2402.02750). NaN and infinities in lossy codecs: NaN
+ * channels; f16 scale and minimum a group (KIVI, arXiv 2402.02750).
+ *   transform   a calibrated projection of groups of layers, and static bits for each of its components; a
+ * frame's layers are whole groups of the profile, and its heads are the profile's. NaN and infinities in lossy codecs: NaN
  * decodes as 0 and infinities as the largest finite value of their group's type, and both are counted; raw
  * keeps every bit.
  * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_UNSUPPORTED (an unknown name, or a lossy codec on fp8
- * rows); KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Owner: the caller. Threads: any; a codec is immutable
+ * rows); KVT_ERR_CORRUPT, KVT_ERR_VERSION, KVT_ERR_MISMATCH (a profile that is damaged, or of another
+ * model); KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Owner: the caller. Threads: any; a codec is immutable
  * and may be shared. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_codec_create(kvt_model_t model, const kvt_codec_options_t* options,
                                       kvt_codec_t* codec);

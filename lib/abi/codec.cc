@@ -12,8 +12,12 @@ kvt_codec_options_t DefaultOptions() {
   options.struct_size = sizeof options;
   options.group_tokens = 32;
   options.group_channels = 32;
+  options.ratio = 16;
   return options;
 }
+
+// What the options were in their first draft.
+constexpr size_t kLeastOptions = offsetof(kvt_codec_options_t, profile);
 
 kvt::Status Null(absl::string_view name) {
   return kvt::Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat(name, " is NULL"));
@@ -59,7 +63,7 @@ kvt::Status WriteReport(const kvt::CodecReport& from, kvt_codec_report_t* report
 extern "C" {
 
 KVT_API void kvt_codec_options_init(kvt_codec_options_t* options, size_t struct_size) {
-  kvt::VoidBoundary([&] { kvt::InitStruct(DefaultOptions(), options, struct_size); });
+  kvt::VoidBoundary([&] { kvt::InitStruct(DefaultOptions(), options, struct_size, kLeastOptions); });
 }
 
 KVT_API kvt_status_t kvt_codec_create(kvt_model_t model, const kvt_codec_options_t* options,
@@ -68,7 +72,8 @@ KVT_API kvt_status_t kvt_codec_create(kvt_model_t model, const kvt_codec_options
     if (codec == nullptr) return Null("codec");
     KVT_ASSIGN_OR_RETURN(auto found, kvt::Lookup<const kvt::Model>(model));
     kvt_codec_options_t read = DefaultOptions();
-    if (options != nullptr) KVT_RETURN_IF_ERROR(kvt::ReadStruct(options, "kvt_codec_options", &read));
+    if (options != nullptr)
+      KVT_RETURN_IF_ERROR(kvt::ReadStruct(options, "kvt_codec_options", &read, kLeastOptions));
     KVT_ASSIGN_OR_RETURN(auto created, kvt::Codec::Create(std::move(found), read));
     *codec = kvt::NewHandle(std::move(created));
     return kvt::OkStatus();

@@ -24,6 +24,7 @@ enum class HandleType : uint8_t {
   kStream = 7,
   kVerifier = 8,
   kMeter = 9,
+  kCalibration = 10,
 };
 
 // Untyped part; use the templates below.

@@ -1,11 +1,13 @@
 #include "codec/codec.h"
 
 #include "absl/strings/match.h"
+#include "codec/transform/transform.h"
 
 namespace kvt {
 namespace {
 
 constexpr uint32_t kDefaultGroup = 32;
+constexpr uint32_t kDefaultRatio = 16;
 // Leaves room for the largest header.
 constexpr uint64_t kPayloadBytesMax = KVT_FRAME_BYTES_MAX - 2 * uint64_t{kFrameHeaderBytesMax};
 
@@ -17,13 +19,36 @@ Status Mismatch(absl::string_view field, absl::string_view frame, absl::string_v
 
 std::string Range(uint64_t begin, uint64_t end) { return absl::StrCat("[", begin, ", ", end, ")"); }
 
+constexpr absl::string_view kTransformName = "transform";
+
+StatusOr<Bytes> ProfileOf(const kvt_codec_options_t& options) {
+  if (options.profile == nullptr && options.profile_len != 0) {
+    return Error(KVT_ERR_INVALID_ARGUMENT,
+                 absl::StrCat("kvt_codec_options.profile is NULL but profile_len is ", options.profile_len));
+  }
+  return Bytes(options.profile, options.profile_len);
+}
+
 }  // namespace
+
+Codec::Codec(std::shared_ptr<const Model> model, SegmentParameters parameters,
+             std::unique_ptr<const SegmentCodec> segments, std::unique_ptr<const Transform> transform)
+    : model_(std::move(model)),
+      parameters_(std::move(parameters)),
+      segments_(std::move(segments)),
+      transform_(std::move(transform)) {}
+
+Codec::~Codec() = default;
 
 StatusOr<std::shared_ptr<const Codec>> Codec::Create(std::shared_ptr<const Model> model,
                                                      const kvt_codec_options_t& options) {
   if (options.reserved != 0) {
     return Error(KVT_ERR_INVALID_ARGUMENT,
                  absl::StrCat("kvt_codec_options.reserved is ", options.reserved, ", expected 0"));
+  }
+  if (options.reserved2 != 0) {
+    return Error(KVT_ERR_INVALID_ARGUMENT,
+                 absl::StrCat("kvt_codec_options.reserved2 is ", options.reserved2, ", expected 0"));
   }
   if (options.name == nullptr && options.name_len != 0) {
     return Error(KVT_ERR_INVALID_ARGUMENT,
@@ -35,18 +60,26 @@ StatusOr<std::shared_ptr<const Codec>> Codec::Create(std::shared_ptr<const Model
     parameters.group_tokens = options.group_tokens == 0 ? kDefaultGroup : options.group_tokens;
     parameters.group_channels = options.group_channels == 0 ? kDefaultGroup : options.group_channels;
   }
-  KVT_ASSIGN_OR_RETURN(auto segments, MakeSegmentCodec(parameters, KVT_ERR_INVALID_ARGUMENT));
-  if (segments->lossy() && IsFp8(model->element())) {
+  std::unique_ptr<const SegmentCodec> segments;
+  std::unique_ptr<const Transform> transform;
+  if (parameters.name == kTransformName) {
+    KVT_ASSIGN_OR_RETURN(const Bytes profile, ProfileOf(options));
+    KVT_ASSIGN_OR_RETURN(
+        transform, Transform::Create(*model, profile, options.ratio == 0 ? kDefaultRatio : options.ratio));
+  } else {
+    KVT_ASSIGN_OR_RETURN(segments, MakeSegmentCodec(parameters, KVT_ERR_INVALID_ARGUMENT));
+  }
+  if ((transform != nullptr || segments->lossy()) && IsFp8(model->element())) {
     return Error(KVT_ERR_UNSUPPORTED, absl::StrCat("codec ", parameters.name, " on rows of ",
                                                    ElementName(model->element()), "; use raw"));
   }
   return std::shared_ptr<const Codec>(
-      new Codec(std::move(model), std::move(parameters), std::move(segments)));
+      new Codec(std::move(model), std::move(parameters), std::move(segments), std::move(transform)));
 }
 
-Status Codec::CheckElements(const SegmentCodec& segments, const View& view) const {
+Status Codec::CheckElements(bool lossy, const View& view) const {
   const bool fp8 = IsFp8(view.element()) || IsFp8(model_->element());
-  if (!fp8 || (!segments.lossy() && view.element() == model_->element())) return OkStatus();
+  if (!fp8 || (!lossy && view.element() == model_->element())) return OkStatus();
   return Error(KVT_ERR_UNSUPPORTED,
                absl::StrCat("rows of ", ElementName(view.element()), " for a model of ",
                             ElementName(model_->element()), ": fp8 is moved as it is, never converted"));
@@ -65,7 +98,8 @@ SegmentShape Codec::Shape(const FrameHeader& header, uint32_t stream) const {
 }
 
 StatusOr<FrameHeader> Codec::Plan(const View& view, const FrameSpec& spec) const {
-  KVT_RETURN_IF_ERROR(CheckElements(*segments_, view));
+  const bool lossy = transform_ != nullptr || segments_->lossy();
+  KVT_RETURN_IF_ERROR(CheckElements(lossy, view));
   FrameHeader header;
   header.model = model_->fingerprint();
   header.key = spec.key;
@@ -81,32 +115,39 @@ StatusOr<FrameHeader> Codec::Plan(const View& view, const FrameSpec& spec) const
   header.group_channels = parameters_.group_channels;
   header.first_position = view.first_position() + spec.token_begin;
   header.tokens = spec.token_count;
-  if (segments_->lossy()) {
+  if (lossy) {
     header.exempt_first = spec.exempt_first;
     header.exempt_last = spec.exempt_last;
   }
-  header.segments.reserve(size_t{header.layer_end - header.layer_begin} * header.streams);
-  for (uint32_t layer = header.layer_begin; layer < header.layer_end; ++layer) {
-    for (uint32_t stream = 0; stream < header.streams; ++stream) {
-      const SegmentShape shape = Shape(header, stream);
+  KVT_RETURN_IF_ERROR(transform_ != nullptr ? transform_->PlanFrame(*model_, &header)
+                                            : PlanSegments(&header));
+  if (header.payload_length > kPayloadBytesMax) {
+    return Error(KVT_ERR_LIMIT, absl::StrCat("the frame of ", header.tokens, " tokens is longer than ",
+                                             kPayloadBytesMax, " bytes"));
+  }
+  return header;
+}
+
+Status Codec::PlanSegments(FrameHeader* header) const {
+  header->segments.reserve(size_t{header->layer_end - header->layer_begin} * header->streams);
+  for (uint32_t layer = header->layer_begin; layer < header->layer_end; ++layer) {
+    for (uint32_t stream = 0; stream < header->streams; ++stream) {
+      const SegmentShape shape = Shape(*header, stream);
       Segment segment;
       segment.stream = stream;
       segment.layer_begin = layer;
       segment.layer_end = layer + 1;
-      segment.head_begin = header.head_begin;
-      segment.head_end = header.head_end;
-      segment.offset = header.payload_length;
+      segment.head_begin = header->head_begin;
+      segment.head_end = header->head_end;
+      segment.offset = header->payload_length;
       segment.stored_length = segments_->StoredBytes(shape);
       segment.decoded_length = shape.decoded_bytes();
-      header.payload_length = AlignFrame(header.payload_length + segment.stored_length);
-      if (header.payload_length > kPayloadBytesMax) {
-        return Error(KVT_ERR_LIMIT, absl::StrCat("the frame of ", header.tokens, " tokens is longer than ",
-                                                 kPayloadBytesMax, " bytes"));
-      }
-      header.segments.push_back(segment);
+      header->payload_length = AlignFrame(header->payload_length + segment.stored_length);
+      if (header->payload_length > kPayloadBytesMax) break;
+      header->segments.push_back(segment);
     }
   }
-  return header;
+  return OkStatus();
 }
 
 StatusOr<uint64_t> Codec::Bound(const View& view, const FrameSpec& spec) const {
@@ -123,21 +164,32 @@ StatusOr<CodecReport> Codec::Encode(const View& view, const FrameSpec& spec, Mut
     return Error(KVT_ERR_BUFFER_TOO_SMALL,
                  absl::StrCat("cap is ", out.size(), ", needed are ", report.frame_bytes, " bytes"));
   }
-  RowWindow rows(view, *model_);
-  for (Segment& segment : header.segments) {
-    rows.Select(segment.layer_begin, segment.stream, spec.token_begin);
-    uint8_t* stored = out.data() + header.payload_offset + segment.offset;
-    kernels::HashCopy hash(nullptr);
-    segments_->Encode(Shape(header, segment.stream), rows, stored, hash, &report.nonfinite);
-    segment.checksum = hash.Digest();
-    const uint64_t end = segment.offset + segment.stored_length;
-    std::memset(stored + segment.stored_length, 0, AlignFrame(end) - end);
-    report.decoded_bytes += header.tokens * rows.row_bytes();
+  uint8_t* payload = out.data() + header.payload_offset;
+  if (transform_ != nullptr) {
+    transform_->Encode(*model_, view, spec, &header, payload, &report);
+    report.frame_bytes = header.payload_offset + header.payload_length;
+  } else {
+    EncodeSegments(view, spec, &header, payload, &report);
   }
   WriteFrameFront(EncodeHeader(header), header.payload_length, out.data());
   report.segments = static_cast<uint32_t>(header.segments.size());
   report.checksums = 2 + header.segments.size();
   return report;
+}
+
+void Codec::EncodeSegments(const View& view, const FrameSpec& spec, FrameHeader* header, uint8_t* payload,
+                           CodecReport* report) const {
+  RowWindow rows(view, *model_);
+  for (Segment& segment : header->segments) {
+    rows.Select(segment.layer_begin, segment.stream, spec.token_begin);
+    uint8_t* stored = payload + segment.offset;
+    kernels::HashCopy hash(nullptr);
+    segments_->Encode(Shape(*header, segment.stream), rows, stored, hash, &report->nonfinite);
+    segment.checksum = hash.Digest();
+    const uint64_t end = segment.offset + segment.stored_length;
+    std::memset(stored + segment.stored_length, 0, AlignFrame(end) - end);
+    report->decoded_bytes += header->tokens * rows.row_bytes();
+  }
 }
 
 Status Codec::CheckIdentity(const FrameHeader& header, const FrameSpec& spec, const View& view) const {
@@ -165,11 +217,24 @@ Status Codec::CheckIdentity(const FrameHeader& header, const FrameSpec& spec, co
     return Mismatch("first position", absl::StrCat(header.first_position), absl::StrCat(position));
   if (header.tokens != spec.token_count)
     return Mismatch("token count", absl::StrCat(header.tokens), absl::StrCat(spec.token_count));
-  if (!header.profile.empty()) {
+  const bool has_profile =
+      transform_ != nullptr && AsBytes(header.profile) == Bytes(transform_->profile().fingerprint());
+  if (!header.profile.empty() && !has_profile) {
     return Error(KVT_ERR_PROFILE_MISSING, absl::StrCat("frame: codec ", header.codec, " needs profile ",
                                                        Hex(AsBytes(header.profile))));
   }
   return OkStatus();
+}
+
+StatusOr<CodecReport> Codec::DecodeTransform(const FrameHeader& header, Bytes frame, const FrameSpec& spec,
+                                             const View& view) const {
+  if (header.profile.empty())
+    return Error(KVT_ERR_CORRUPT, "frame: codec transform, but no profile is named");
+  KVT_RETURN_IF_ERROR(CheckElements(/*lossy=*/true, view));
+  CodecReport report;
+  report.frame_bytes = frame.size();
+  KVT_RETURN_IF_ERROR(transform_->Decode(*model_, header, frame, spec, view, &report));
+  return report;
 }
 
 StatusOr<size_t> Codec::CheckSegments(const FrameHeader& header, const SegmentCodec& segments,
@@ -211,10 +276,11 @@ StatusOr<size_t> Codec::CheckSegments(const FrameHeader& header, const SegmentCo
 StatusOr<CodecReport> Codec::Decode(Bytes frame, const FrameSpec& spec, const View& view) const {
   KVT_ASSIGN_OR_RETURN(const FrameHeader header, ParseFrame(frame));
   KVT_RETURN_IF_ERROR(CheckIdentity(header, spec, view));
+  if (header.codec == kTransformName) return DecodeTransform(header, frame, spec, view);
   KVT_ASSIGN_OR_RETURN(
       const auto segments,
       MakeSegmentCodec({header.codec, header.group_tokens, header.group_channels}, KVT_ERR_CORRUPT));
-  KVT_RETURN_IF_ERROR(CheckElements(*segments, view));
+  KVT_RETURN_IF_ERROR(CheckElements(segments->lossy(), view));
   KVT_ASSIGN_OR_RETURN(const size_t first, CheckSegments(header, *segments, spec));
 
   CodecReport report;

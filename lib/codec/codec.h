@@ -15,6 +15,8 @@
 
 namespace kvt {
 
+class Transform;
+
 // kvt_frame_spec_t after checks against a view.
 struct FrameSpec {
   uint32_t layer_begin = 0, layer_end = 0;
@@ -37,6 +39,8 @@ class Codec {
   static StatusOr<std::shared_ptr<const Codec>> Create(std::shared_ptr<const Model> model,
                                                        const kvt_codec_options_t& options);
 
+  ~Codec();
+
   const Model& model() const { return *model_; }
 
   // Upper bound of Encode's frame.
@@ -48,10 +52,15 @@ class Codec {
 
  private:
   Codec(std::shared_ptr<const Model> model, SegmentParameters parameters,
-        std::unique_ptr<const SegmentCodec> segments)
-      : model_(std::move(model)), parameters_(std::move(parameters)), segments_(std::move(segments)) {}
+        std::unique_ptr<const SegmentCodec> segments, std::unique_ptr<const Transform> transform);
 
-  Status CheckElements(const SegmentCodec& segments, const View& view) const;
+  Status CheckElements(bool lossy, const View& view) const;
+  // One segment a layer and stream.
+  Status PlanSegments(FrameHeader* header) const;
+  StatusOr<CodecReport> DecodeTransform(const FrameHeader& header, Bytes frame, const FrameSpec& spec,
+                                        const View& view) const;
+  void EncodeSegments(const View& view, const FrameSpec& spec, FrameHeader* header, uint8_t* payload,
+                      CodecReport* report) const;
   // The header of the frame that Encode writes, but for the checksums.
   StatusOr<FrameHeader> Plan(const View& view, const FrameSpec& spec) const;
   Status CheckIdentity(const FrameHeader& header, const FrameSpec& spec, const View& view) const;
@@ -62,7 +71,9 @@ class Codec {
 
   std::shared_ptr<const Model> model_;
   SegmentParameters parameters_;
+  // One of the two.
   std::unique_ptr<const SegmentCodec> segments_;
+  std::unique_ptr<const Transform> transform_;
 };
 
 template <>

@@ -136,6 +136,7 @@ Status ReadTable(const schema::FrameHeader& read, FrameHeader* header) {
   header->codec = read.codec()->str();
   header->group_tokens = read.group_tokens();
   header->group_channels = read.group_channels();
+  header->ratio = read.ratio();
   header->first_position = read.first_position();
   header->tokens = read.tokens();
   if (header->tokens == 0 || header->tokens > kFrameTokensMax)
@@ -224,7 +225,7 @@ std::string EncodeHeader(const FrameHeader& header) {
                    static_cast<uint16_t>(header.layer_end), static_cast<uint16_t>(header.head_begin),
                    static_cast<uint16_t>(header.head_end), static_cast<uint8_t>(header.streams),
                    static_cast<uint8_t>(header.element), codec, header.group_tokens, header.group_channels,
-                   header.first_position, header.tokens, ranges, table));
+                   header.first_position, header.tokens, ranges, table, header.ratio));
   return std::string(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
 }
 

@@ -41,6 +41,7 @@ struct FrameHeader {
   uint32_t streams = 0, element = 0;
   std::string codec;
   uint32_t group_tokens = 0, group_channels = 0;
+  uint32_t ratio = 0;  // 0 for codecs without one
   uint64_t first_position = 0, tokens = 0;
   uint64_t exempt_first = 0, exempt_last = 0;
   std::vector<Segment> segments;

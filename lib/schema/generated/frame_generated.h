@@ -229,7 +229,8 @@ struct FrameHeader FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_FIRST_POSITION = 30,
     VT_TOKENS = 32,
     VT_EXEMPT = 34,
-    VT_SEGMENTS = 36
+    VT_SEGMENTS = 36,
+    VT_RATIO = 38
   };
   const flatbuffers::Vector<uint8_t> *model() const {
     return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_MODEL);
@@ -282,6 +283,9 @@ struct FrameHeader FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<flatbuffers::Offset<kvt::schema::Segment>> *segments() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<kvt::schema::Segment>> *>(VT_SEGMENTS);
   }
+  uint32_t ratio() const {
+    return GetField<uint32_t>(VT_RATIO, 0);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffset(verifier, VT_MODEL) &&
@@ -310,6 +314,7 @@ struct FrameHeader FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffset(verifier, VT_SEGMENTS) &&
            verifier.VerifyVector(segments()) &&
            verifier.VerifyVectorOfTables(segments()) &&
+           VerifyField<uint32_t>(verifier, VT_RATIO, 4) &&
            verifier.EndTable();
   }
 };
@@ -369,6 +374,9 @@ struct FrameHeaderBuilder {
   void add_segments(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kvt::schema::Segment>>> segments) {
     fbb_.AddOffset(FrameHeader::VT_SEGMENTS, segments);
   }
+  void add_ratio(uint32_t ratio) {
+    fbb_.AddElement<uint32_t>(FrameHeader::VT_RATIO, ratio, 0);
+  }
   explicit FrameHeaderBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -398,10 +406,12 @@ inline flatbuffers::Offset<FrameHeader> CreateFrameHeader(
     uint64_t first_position = 0,
     uint64_t tokens = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kvt::schema::TokenRange>>> exempt = 0,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kvt::schema::Segment>>> segments = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kvt::schema::Segment>>> segments = 0,
+    uint32_t ratio = 0) {
   FrameHeaderBuilder builder_(_fbb);
   builder_.add_tokens(tokens);
   builder_.add_first_position(first_position);
+  builder_.add_ratio(ratio);
   builder_.add_segments(segments);
   builder_.add_exempt(exempt);
   builder_.add_group_channels(group_channels);
@@ -443,7 +453,8 @@ inline flatbuffers::Offset<FrameHeader> CreateFrameHeaderDirect(
     uint64_t first_position = 0,
     uint64_t tokens = 0,
     const std::vector<flatbuffers::Offset<kvt::schema::TokenRange>> *exempt = nullptr,
-    const std::vector<flatbuffers::Offset<kvt::schema::Segment>> *segments = nullptr) {
+    const std::vector<flatbuffers::Offset<kvt::schema::Segment>> *segments = nullptr,
+    uint32_t ratio = 0) {
   auto model__ = model ? _fbb.CreateVector<uint8_t>(*model) : 0;
   auto profile__ = profile ? _fbb.CreateVector<uint8_t>(*profile) : 0;
   auto key__ = key ? _fbb.CreateVector<uint8_t>(*key) : 0;
@@ -469,7 +480,8 @@ inline flatbuffers::Offset<FrameHeader> CreateFrameHeaderDirect(
       first_position,
       tokens,
       exempt__,
-      segments__);
+      segments__,
+      ratio);
 }
 
 inline const kvt::schema::FrameHeader *GetFrameHeader(const void *buf) {

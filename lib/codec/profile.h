@@ -1,0 +1,87 @@
+// Profile: the calibrated tables that the transform codec needs for one model: means, amplitudes, bases,
+// standard deviations and books. docs/transform.md describes the bytes.
+//
+// Immutable after Parse, so thread-safe. Parse is safe on hostile bytes: what it returns has finite numbers,
+// ascending books and sizes that add up. A flipped byte anywhere is detected.
+#ifndef KVARTET_LIB_CODEC_PROFILE_H_
+#define KVARTET_LIB_CODEC_PROFILE_H_
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "key/key.h"
+#include "model/model.h"
+
+namespace kvt {
+
+inline constexpr uint32_t kProfileVersion = 1;
+inline constexpr uint32_t kBookBitsMax = 8;
+inline constexpr uint32_t kRatioMin = 4, kRatioMax = 32;
+
+struct ProfileGroup {
+  uint32_t stream = 0;
+  uint32_t layer_begin = 0, layer_end = 0;
+  std::vector<float> mean;       // of a row of all layers
+  std::vector<float> amplitude;  // by layer
+  std::vector<float> deviation;  // by component, descending
+  // f16, a row of mean.size() values a component; inside the profile's bytes, at a multiple of 64 of them.
+  const uint8_t* basis = nullptr;
+
+  size_t width() const { return mean.size(); }
+  size_t components() const { return deviation.size(); }
+};
+
+struct ProfileBook {
+  std::vector<float> levels;  // 2^bits of them
+  float distortion = 1;       // part of a component's variance that is lost
+};
+
+// All but the bases.
+struct ProfileFacts {
+  Fingerprint model{};
+  uint32_t layer_begin = 0, layer_end = 0, head_begin = 0, head_end = 0;
+  uint32_t streams = 0, element = 0;
+  std::array<uint32_t, 2> dims{};  // by stream
+  uint32_t ratio_min = kRatioMin;
+  uint64_t tokens = 0;
+  uint32_t documents = 0;
+  std::vector<ProfileGroup> groups;                 // by group of layers, then by stream
+  std::array<ProfileBook, kBookBitsMax + 1> books;  // by bits; that of 0 bits has no level
+};
+
+class Profile {
+ public:
+  // Copies the bytes. KVT_ERR_CORRUPT; KVT_ERR_VERSION.
+  static StatusOr<std::shared_ptr<const Profile>> Parse(Bytes bytes);
+
+  const ProfileFacts& facts() const { return facts_; }
+  // The first 16 bytes of the SHA-256 of the profile's bytes.
+  const Fingerprint& fingerprint() const { return fingerprint_; }
+  Bytes bytes() const { return bytes_; }
+
+  // OK, or KVT_ERR_MISMATCH that names the field.
+  Status CheckModel(const Model& model) const;
+
+ private:
+  Profile() = default;
+  std::string bytes_owned_;
+  Bytes bytes_;
+  ProfileFacts facts_;
+  Fingerprint fingerprint_{};
+};
+
+// The bytes of a profile; the bases that `facts` points at are copied into them.
+std::string WriteProfile(const ProfileFacts& facts);
+
+StatusOr<Fingerprint> FingerprintOf(Bytes profile);
+
+// What a person wants to know of a profile, as JSON.
+std::string DescribeProfile(const Profile& profile);
+
+}  // namespace kvt
+
+#endif  // KVARTET_LIB_CODEC_PROFILE_H_

@@ -1,0 +1,134 @@
+// Saving and restoring a calibration: magic, version, the model's fingerprint, the options, all state in a
+// fixed order, and a checksum over everything before it.
+#include <cmath>
+
+#include "codec/transform/calibrator.h"
+#include "cpu/hash_copy.h"
+
+namespace kvt {
+namespace {
+
+constexpr absl::string_view kMagic = "KVTCALIB";
+constexpr uint32_t kVersion = 1;
+
+Status Corrupt(absl::string_view text) {
+  return Error(KVT_ERR_CORRUPT, absl::StrCat("saved calibration: ", text));
+}
+
+struct Writer {
+  std::string out;
+  void Bytes(const void* data, size_t size) { out.append(static_cast<const char*>(data), size); }
+  bool Resize(std::vector<uint16_t>*, size_t) { return true; }
+};
+
+// Reads as long as there are bytes; `ok` says whether there were enough.
+struct Reader {
+  kvt::Bytes in;
+  bool ok = true;
+  void Bytes(void* data, size_t size) {
+    ok = ok && in.size() >= size;
+    if (!ok || size == 0) return;
+    std::memcpy(data, in.data(), size);
+    in.remove_prefix(size);
+  }
+  bool Resize(std::vector<uint16_t>* values, size_t size) {
+    ok = ok && in.size() / sizeof(uint16_t) >= size;
+    if (ok) values->resize(size);
+    return ok;
+  }
+};
+
+template <typename Archive, typename T>
+void Value(Archive* archive, T* value) {
+  archive->Bytes(value, sizeof *value);
+}
+
+template <typename Archive, typename T>
+void Values(Archive* archive, std::vector<T>* values) {
+  archive->Bytes(values->data(), values->size() * sizeof(T));
+}
+
+template <typename T>
+bool AllFinite(const std::vector<T>& values) {
+  for (const T value : values) {
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+template <typename Archive>
+void Calibrator::Transfer(Archive* archive) {
+  Value(archive, &info_.tokens);
+  Value(archive, &info_.nonfinite);
+  Value(archive, &info_.documents);
+  Value(archive, &sample_.seen_);
+  Value(archive, &sample_.random_);
+  const uint64_t rows = std::min(sample_.seen_, RowSample::kRows);
+  if (archive->Resize(&sample_.halves_, rows * sample_.columns())) Values(archive, &sample_.halves_);
+  for (Sums& sums : sums_) {
+    Values(archive, &sums.shift);
+    Values(archive, &sums.sum);
+    for (size_t row = 0; row < sums.width(); ++row)
+      archive->Bytes(sums.outer.data() + row * sums.width(), (row + 1) * sizeof(float));
+  }
+}
+
+std::string Calibrator::Save() const {
+  MutexLock lock(&mu_);
+  Writer writer;
+  writer.Bytes(kMagic.data(), kMagic.size());
+  AppendLe(&writer.out, kVersion);
+  writer.Bytes(model_->fingerprint().data(), model_->fingerprint().size());
+  for (const uint32_t option : {options_.group_layers, options_.ratio_min, options_.layer_begin,
+                                options_.layer_end, options_.head_begin, options_.head_end}) {
+    AppendLe(&writer.out, option);
+  }
+  // Writing changes nothing.
+  const_cast<Calibrator*>(this)->Transfer(&writer);
+  AppendLe(&writer.out, kernels::Hash(writer.out.data(), writer.out.size()));
+  return std::move(writer.out);
+}
+
+StatusOr<std::shared_ptr<Calibrator>> Calibrator::Restore(std::shared_ptr<const Model> model, Bytes saved) {
+  constexpr size_t kFront = 8 + sizeof(uint32_t) + KVT_FINGERPRINT_BYTES + 6 * sizeof(uint32_t);
+  if (saved.size() < kFront + sizeof(uint64_t) || AsText(saved.first(kMagic.size())) != kMagic)
+    return Corrupt(absl::StrCat(saved.size(), " bytes, too few or without its magic"));
+  const size_t size = saved.size() - sizeof(uint64_t);
+  const auto version = LoadLe<uint32_t>(saved.data() + kMagic.size());
+  if (version != kVersion) {
+    return Error(KVT_ERR_VERSION,
+                 absl::StrCat("saved calibration: version is ", version, ", this library reads ", kVersion));
+  }
+  if (kernels::Hash(saved.data(), size) != LoadLe<uint64_t>(saved.data() + size))
+    return Corrupt("its bytes do not have its checksum");
+  Reader reader{saved.first(size)};
+  reader.in.remove_prefix(kMagic.size() + sizeof version);
+  Fingerprint fingerprint;
+  reader.Bytes(fingerprint.data(), fingerprint.size());
+  if (fingerprint != model->fingerprint()) {
+    return Error(KVT_ERR_MISMATCH,
+                 absl::StrCat("saved calibration: model fingerprint is ", Hex(kvt::Bytes(fingerprint)),
+                              ", expected ", Hex(kvt::Bytes(model->fingerprint()))));
+  }
+  CalibrationOptions options;
+  for (uint32_t* option : {&options.group_layers, &options.ratio_min, &options.layer_begin,
+                           &options.layer_end, &options.head_begin, &options.head_end}) {
+    Value(&reader, option);
+  }
+  if (options.group_layers == 0) return Corrupt("group_layers is 0");
+  KVT_ASSIGN_OR_RETURN(std::shared_ptr<Calibrator> calibrator, Create(std::move(model), options));
+  MutexLock lock(&calibrator->mu_);
+  calibrator->Transfer(&reader);
+  if (!reader.ok || !reader.in.empty() || calibrator->sample_.seen_ != calibrator->info_.tokens)
+    return Corrupt("its lengths do not add up");
+  for (const Sums& sums : calibrator->sums_) {
+    if (!AllFinite(sums.shift) || !AllFinite(sums.sum) || !AllFinite(sums.outer))
+      return Corrupt(
+          absl::StrCat("sums of layers [", sums.layer_begin, ", ", sums.layer_end, ") are not finite"));
+  }
+  return calibrator;
+}
+
+}  // namespace kvt
