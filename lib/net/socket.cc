@@ -28,15 +28,17 @@ void Tune(int fd, int family) {
   }
 }
 
-// Whether a Unix socket's file is left over: nobody accepts there.
-bool IsStale(const Address& address) {
+// Whether a Unix socket's file is left over: nobody accepts there. Files of other kinds refuse in the same way.
+bool IsStale(const Place& place, const Address& address) {
+  struct stat status = {};
+  if (lstat(place.path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
   auto probe = NewSocket(address);
   return probe.ok() && connect(probe->get(), address.get(), address.size) != 0 && errno == ECONNREFUSED;
 }
 
 Status Bind(int fd, const Place& place, const Address& address) {
   if (bind(fd, address.get(), address.size) == 0) return OkStatus();
-  if (errno == EADDRINUSE && place.is_unix && IsStale(address)) {
+  if (errno == EADDRINUSE && place.is_unix && IsStale(place, address)) {
     unlink(place.path.c_str());
     if (bind(fd, address.get(), address.size) == 0) return OkStatus();
   }
