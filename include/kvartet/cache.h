@@ -3,8 +3,13 @@
  * Places are URLs:
  *   mem:?capacity=4GiB                      the process's memory
  *   file:/var/cache/kvartet?capacity=200GiB a directory of append-only segments; one process at a time
- * Sizes take B, KB, MB, GB, KiB, MiB, GiB, TiB. A store is visible once it is whole and checksummed; a failed
- * or torn one never is. When the capacity is reached the least recently used frames go. */
+ * Sizes take B, KB, MB, GB, TB, KiB, MiB, GiB, TiB; without a capacity there is no limit; the least for file:
+ * is 1 MiB. When the capacity is reached the least recently used frames go.
+ *
+ * A store is visible once it is whole and checksummed; a failed or torn one never is. A put of file: that
+ * ended with KVT_OK has been flushed: it survives the death of the process, and of the machine if the disk
+ * keeps its word (docs/file-format.md). mem: counts against the runtime's memory limit and evicts when that
+ * is reached. */
 #ifndef KVARTET_CACHE_H_
 #define KVARTET_CACHE_H_
 
@@ -21,7 +26,9 @@ typedef uint64_t kvt_cache_t;
 /* Opens a cache.
  * @param url  see above; NUL-terminated is not needed.
  * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT (names the part of the URL); KVT_ERR_LOCKED; KVT_ERR_PERMISSION;
- * KVT_ERR_IO; KVT_ERR_VERSION (a directory of another format version); KVT_ERR_UNSUPPORTED (scheme);
+ * KVT_ERR_NOT_FOUND (the parent directory); KVT_ERR_IO; KVT_ERR_DISK_FULL; KVT_ERR_VERSION (a directory of
+ * another format version); KVT_ERR_CORRUPT (its marker); KVT_ERR_LIMIT (open files, memory);
+ * KVT_ERR_UNSUPPORTED (scheme);
  * KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Owner: the caller. Threads: any. Blocks: file: while the index
  * is rebuilt. Since: 0.1. */
 KVT_API kvt_status_t kvt_cache_open(kvt_runtime_t runtime, const char* url, size_t url_len,

@@ -94,8 +94,9 @@ Status FileTier::Rebuild() {
     if (removal == found.removals.end() || removal->second < entry.sequence)
       entries.push_back(std::move(entry));
   }
-  SortByUse(directory_->ReadUseOrder(), &entries);
-  next_sequence_ = found.last_sequence + 1;
+  const CacheDirectory::UseOrder order = directory_->ReadUseOrder();
+  SortByUse(order, &entries);
+  next_sequence_ = std::max(found.last_sequence + 1, order.next_sequence);
   if (!ids.empty()) {
     next_segment_ = ids.back() + 1;
     active_ = segments.rbegin()->second;
