@@ -27,6 +27,9 @@ class Channel {
   // it is not JSON.
   std::optional<Json> Receive(int timeout_ms);
 
+  // Whether Receive has a message without reading: the descriptor is then silent about it.
+  bool HasMessage() const { return buffer_.find('\n') != std::string::npos; }
+
   int fd() const { return fd_; }
 
  private:

@@ -145,35 +145,44 @@ class Demo {
   // Follows both processes until D is done (and P, if it was asked and lives).
   Outcome Collect(const Way& way) {
     Outcome outcome;
-    const bool asked = way.lossy || way.full;
-    bool waiting_for_p = asked;
-    int progress_of_p = 0;
-    while (outcome.done.is_null() || waiting_for_p) {
+    waiting_for_p_ = way.lossy || way.full;
+    while (outcome.done.is_null() || waiting_for_p_) {
       pollfd fds[2] = {{decode_->channel().fd(), POLLIN, 0},
-                       {waiting_for_p ? prefill_->channel().fd() : -1, POLLIN, 0}};
-      if (poll(fds, 2, kSignOfLifeMs) <= 0)
+                       {waiting_for_p_ ? prefill_->channel().fd() : -1, POLLIN, 0}};
+      if (poll(fds, 2, kSignOfLifeMs) <= 0) {
         throw Failure("no sign of life from P and D for " + std::to_string(kSignOfLifeMs) + " ms",
                       KVT_ERR_TIMEOUT);
-      if (fds[0].revents != 0) FromDecode(&outcome);
-      if (fds[1].revents == 0) continue;
-      const std::optional<Json> message = prefill_->channel().Receive(kSignOfLifeMs);
-      if (!message) {
-        if (settings_.fault.empty()) throw Failure("P ended early");
-        waiting_for_p = false;
-        continue;
       }
-      if (message->contains("error")) throw Failure(message->at("error").get<std::string>());
-      if (message->contains("served")) {
-        outcome.served = message->at("served");
-        waiting_for_p = false;
+      if (fds[0].revents != 0) {
+        do FromDecode(&outcome);
+        while (decode_->channel().HasMessage());
       }
-      if (message->contains("progress")) progress_.Show(message->at("progress").get<std::string>());
-      if (++progress_of_p == 2 && !settings_.fault.empty()) {
-        prefill_->Signal(settings_.fault == "kill" ? SIGKILL : SIGSTOP);
-        waiting_for_p = false;
+      if (fds[1].revents != 0) {
+        do FromPrefill(&outcome);
+        while (prefill_->channel().HasMessage());
       }
     }
     return outcome;
+  }
+
+  void FromPrefill(Outcome* outcome) {
+    const std::optional<Json> message = prefill_->channel().Receive(kSignOfLifeMs);
+    if (!message) {
+      if (settings_.fault.empty()) throw Failure("P ended early");
+      waiting_for_p_ = false;
+      return;
+    }
+    if (message->contains("error")) throw Failure(message->at("error").get<std::string>());
+    if (message->contains("served")) {
+      outcome->served = message->at("served");
+      waiting_for_p_ = false;
+    }
+    if (!message->contains("progress")) return;
+    progress_.Show(message->at("progress").get<std::string>());
+    if (++progress_of_p_ == 2 && !settings_.fault.empty()) {
+      prefill_->Signal(settings_.fault == "kill" ? SIGKILL : SIGSTOP);
+      waiting_for_p_ = false;
+    }
   }
 
   void FromDecode(Outcome* outcome) {
@@ -282,6 +291,8 @@ class Demo {
   Meter meter_;
   uint64_t request_ = 0;
   std::optional<Process> prefill_, decode_;
+  bool waiting_for_p_ = false;
+  int progress_of_p_ = 0;
   std::vector<int32_t> reference_;
   DemoReport report_;
 };
