@@ -56,6 +56,8 @@ class Decoder {
     Take(full_->Truncate(0), "truncate");
     Take(draft_->Truncate(0), "truncate");
     totals_ = {};
+    request_ = Clock();
+    wait_ns_ = 0;
     if (way == "recompute") return Recompute();
     if (way == "raw") return Pulled(raw_, "raw");
     if (way == "lossy") return Pulled(lossy_, "lossy");
@@ -88,6 +90,11 @@ class Decoder {
   uint64_t RawBytes() const { return engine_->geometry().kv.token_bytes() * prompt_.prefix().size(); }
 
   void Mark(const char* part) { channel_->Send({{"part", part}}); }
+  // The waiting is over; the coordinator finds P's prefill and encoding inside of it.
+  void LastPartCame() {
+    wait_ns_ = request_.Nanoseconds();
+    Mark("decode");
+  }
   void Progress(const std::string& text) { channel_->Send({{"progress", text}}); }
   TokensSoFar OutputProgress() {
     return [this](size_t tokens) {
@@ -140,6 +147,7 @@ class Decoder {
             {"generate_ns", generate_ns},
             {"bytes_moved", bytes_moved_},
             {"checksums", totals_.checksums},
+            {"wait_ns", wait_ns_},
             {"fallback", fallback_}};
   }
 
@@ -170,7 +178,7 @@ class Decoder {
     try {
       StreamPull pull(node_, peer_, NameStream(model_, prompt_.prefix(), label),
                       Parts(static_cast<int32_t>(prompt_.prefix().size())), RawBytes(), kTransferMs);
-      Receive(node_, {&pull}, &pull, codec, full_.get(), &totals_, [this] { Mark("decode"); });
+      Receive(node_, {&pull}, &pull, codec, full_.get(), &totals_, [this] { LastPartCame(); });
       bytes_moved_ = pull.bytes();
     } catch (const Failure& failure) {
       FallBack(failure);
@@ -189,7 +197,7 @@ class Decoder {
     const std::vector<StreamPull*> pulls = {&lossy, &full};
     Receive(node_, pulls, &lossy, lossy_, draft_.get(), &totals_, [] {});
     Take(draft_->DecodeOne(prompt_.last()), "draft");
-    Receive(node_, pulls, &full, raw_, full_.get(), &totals_, [this] { Mark("decode"); });
+    Receive(node_, pulls, &full, raw_, full_.get(), &totals_, [this] { LastPartCame(); });
     bytes_moved_ = lossy.bytes() + full.bytes();
     const int32_t first = FirstToken(full_.get());
     const Clock clock;
@@ -257,6 +265,8 @@ class Decoder {
   Peer peer_;
   Fidelity fidelity_;
   kvt_codec_report_t totals_ = {};
+  Clock request_;         // since the command for this way came
+  uint64_t wait_ns_ = 0;  // from there to the last part of KV
   uint64_t bytes_moved_ = 0;
   std::string fallback_;
 };

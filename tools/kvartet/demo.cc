@@ -208,9 +208,12 @@ class Demo {
     if (!outcome.served || !outcome.done.at("fallback").get<std::string>().empty()) return;
     const std::pair<const char*, int32_t> parts[] = {
         {"queue_ns", KVT_PART_QUEUE}, {"prefill_ns", KVT_PART_PREFILL}, {"encode_ns", KVT_PART_ENCODE}};
+    // What P did after D had the last part (freeing its buffers) was not waited for.
+    uint64_t waited = outcome.done.at("wait_ns").get<uint64_t>();
     for (const auto& [key, part] : parts) {
-      Check(kvt_request_attribute(meter_.get(), request_, KVT_PART_TRANSFER, part,
-                                  outcome.served->at(key).get<uint64_t>()),
+      const uint64_t amount = std::min(waited, outcome.served->at(key).get<uint64_t>());
+      waited -= amount;
+      Check(kvt_request_attribute(meter_.get(), request_, KVT_PART_TRANSFER, part, amount),
             "kvt_request_attribute");
     }
   }
