@@ -72,9 +72,13 @@ size_t Cache::Poll(absl::Span<kvt_completion_t> out) {
 Status Cache::Wait(uint64_t operation, Deadline deadline, kvt_completion_t* completion) {
   KVT_ASSIGN_OR_RETURN(const kvt_completion_t done, operations_->Wait(operation, deadline));
   if (completion != nullptr) *completion = done;
-  MutexLock lock(&mu_);
-  const auto failure = failures_.extract(operation);
-  return failure.empty() ? OkStatus() : failure.mapped();
+  std::string text = absl::StrCat("operation ", operation, " failed");
+  {
+    MutexLock lock(&mu_);
+    auto failure = failures_.extract(operation);
+    if (!failure.empty()) text = std::move(failure.mapped());
+  }
+  return done.status == KVT_OK ? OkStatus() : Error(done.status, text);
 }
 
 StatusOr<std::shared_ptr<FrameBuffer>> Cache::TakeBuffer(uint64_t bytes, FrameScratch* scratch) {

@@ -94,7 +94,7 @@ class Cache {
 
   mutable Mutex mu_;
   // Texts of operations that failed and whose completion was not taken.
-  absl::flat_hash_map<uint64_t, Status> failures_ ABSL_GUARDED_BY(mu_);
+  absl::flat_hash_map<uint64_t, std::string> failures_ ABSL_GUARDED_BY(mu_);
 
   // Last: its destructor waits for the operations, which use the rest.
   const std::unique_ptr<Operations> operations_;

@@ -148,8 +148,8 @@ StatusOr<uint64_t> Cache::Submit(Deadline deadline, Make make) {
   // Once begun, an operation ends whatever happens: a cancel waits for it.
   try {
     job = make(operation,
-               [this](const Operation& done, const kvt_completion_t& completion, const Status& failure) {
-                 if (!failure.ok()) {
+               [this](const Operation& done, const kvt_completion_t& completion, const std::string& failure) {
+                 if (!failure.empty()) {
                    MutexLock lock(&mu_);
                    failures_[done.id()] = failure;
                  }

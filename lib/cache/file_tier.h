@@ -55,7 +55,8 @@ class FileTier : public Tier {
     // Under write_mu_.
     uint64_t synced = 0;  // bytes known to be flushed
     bool syncing = false;
-    Status failure = OkStatus();         // of a flush: what lies beyond `synced` is gone
+    kvt_status_t failure = KVT_OK;  // of a flush: what lies beyond `synced` is gone
+    std::string failure_text;
     uint64_t min_sequence = UINT64_MAX;  // of its frames, also of those that are no longer visible
     uint64_t last_tombstone = 0;         // greatest sequence number of its tombstones
     // Under mu_.

@@ -55,7 +55,7 @@ StatusOr<uint64_t> FileTier::Append(Bytes header, Bytes frame) {
 
 Status FileTier::SyncUpTo(const std::shared_ptr<Segment>& segment, uint64_t end) {
   while (segment->synced < end) {
-    if (!segment->failure.ok()) return segment->failure;
+    if (segment->failure != KVT_OK) return Error(segment->failure, segment->failure_text);
     if (segment->syncing) {
       synced_.Wait(&write_mu_);
       continue;
@@ -70,7 +70,8 @@ Status FileTier::SyncUpTo(const std::shared_ptr<Segment>& segment, uint64_t end)
       segment->synced = std::max(segment->synced, target);
     } else {
       // What the disk has of the rest is unknown: it goes, and nothing is appended behind it.
-      segment->failure = flushed;
+      segment->failure = CodeOf(flushed);
+      segment->failure_text = std::string(flushed.message());
       if (active_ == segment) active_.reset();
       const Status truncated = segment->file->Truncate(segment->synced);
       if (!truncated.ok()) runtime_->Log(KVT_LOG_ERROR, absl::StrCat("cache: ", truncated.message()));

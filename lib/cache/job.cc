@@ -55,17 +55,18 @@ void Job::Report(size_t item, const Status& status, uint64_t bytes) {
   MutexLock lock(&mu_);
   if (item >= failed_item_) return;
   failed_item_ = item;
-  failure_ = Annotate(status, absl::StrCat("item ", item));
+  failed_code_ = CodeOf(status);
+  failure_ = absl::StrCat("item ", item, ": ", status.message());
 }
 
 void Job::End() {
-  Status failure;
+  kvt_completion_t completion = {};
+  std::string failure;
   {
     MutexLock lock(&mu_);
+    completion.status = failed_code_;
     failure = failure_;
   }
-  kvt_completion_t completion = {};
-  completion.status = CodeOf(failure);
   completion.items_ok = items_ok_.load(std::memory_order_relaxed);
   completion.items = count_;
   completion.bytes = bytes_.load(std::memory_order_relaxed);

@@ -266,11 +266,12 @@ TEST_P(CacheTest, ManyThreadsSeeWholeFramesOnly) {
     });
   }
   Rows rows(kKeys * kBlockTokens, 7);
+  const auto keys = MakeKeys(1000, kKeys);
   for (int round = 0; round < 5; ++round) {
     std::vector<kvt_status_t> results(kKeys, -1);
-    WaitFor(cache_->SubmitStore(BlocksOf(&rows), MakeKeys(1000, kKeys), results.data(), Soon()));
+    WaitFor(cache_->SubmitStore(BlocksOf(&rows), keys, results.data(), Soon()));
     Rows loaded(kKeys * kBlockTokens);
-    const auto load = cache_->SubmitLoad(BlocksOf(&loaded), MakeKeys(1000, kKeys), results.data(), Soon());
+    const auto load = cache_->SubmitLoad(BlocksOf(&loaded), keys, results.data(), Soon());
     ASSERT_TRUE(load.ok());
     [[maybe_unused]] const Status status = cache_->Wait(*load, Soon(), nullptr);
     for (size_t i = 0; i < kKeys; ++i) {
