@@ -1,0 +1,3 @@
+module kvartet
+
+go 1.19

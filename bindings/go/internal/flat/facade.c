@@ -1,0 +1,2 @@
+/* The facade, compiled into this package. */
+#include "kvartet_flat.c"

@@ -1,0 +1,474 @@
+/* The flat facade: the C ABI in a shape that every generator of bindings understands. SWIG reads this header
+ * and no other. It is private to the bindings; it makes no promise to anyone else.
+ *
+ * Results. Every fallible function returns int64_t: a value >= 0 (a handle, a count, a length, 0 for "done"),
+ * or a negative kvt_status_t. The text of a failure is written by the same call into (err, err_cap), ending
+ * with NUL, since a later call may run on another thread; (NULL, 0) drops it.
+ *
+ * Bytes in: pointer and length, borrowed for the call. Bytes out: pointer and capacity; the result is the
+ * length of the whole output, and when it is greater than the capacity nothing was written. (NULL, 0) probes.
+ *
+ * Structures cross as records: consecutive 64-bit little-endian words in the order of the KVTF_* enum that
+ * names them, doubles and floats as the bits of a double. A record that ends early leaves the rest at the
+ * library's defaults; one that is too long is refused. kvtf_defaults() writes a record of defaults, so no
+ * language repeats them. Arrays of integers cross as little-endian bytes.
+ *
+ * A view is four arguments: a record, the offsets of its bases in `memory` (64-bit words), its block table
+ * (32-bit, empty: contiguous) and the memory. Every element that the view can address must be inside of it.
+ *
+ * Operations. kvtf_*_submit_* copy what they take or hold a memory object, so nothing of the host's heap is
+ * borrowed after a call. An operation is ended by kvtf_operation_release. Threads: any, unless kvartet.h says
+ * otherwise of the function below. */
+#ifndef KVARTET_BINDINGS_FLAT_H_
+#define KVARTET_BINDINGS_FLAT_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Statuses, as KVT_OK and KVT_ERR_* of base.h. */
+enum {
+  KVTF_OK = 0,
+  KVTF_INTERNAL = -1,
+  KVTF_INVALID_ARGUMENT = -10,
+  KVTF_OUT_OF_RANGE = -11,
+  KVTF_BUFFER_TOO_SMALL = -12,
+  KVTF_UNSUPPORTED = -13,
+  KVTF_UNAVAILABLE = -14,
+  KVTF_NOT_FOUND = -20,
+  KVTF_ALREADY_EXISTS = -21,
+  KVTF_STALE_HANDLE = -30,
+  KVTF_WRONG_HANDLE = -31,
+  KVTF_BUSY = -32,
+  KVTF_CLOSED = -33,
+  KVTF_TIMEOUT = -40,
+  KVTF_CANCELLED = -41,
+  KVTF_STALLED = -42,
+  KVTF_PEER_DEAD = -43,
+  KVTF_CORRUPT = -50,
+  KVTF_MISMATCH = -51,
+  KVTF_PROFILE_MISSING = -52,
+  KVTF_VERSION = -53,
+  KVTF_IO = -60,
+  KVTF_DISK_FULL = -61,
+  KVTF_LOCKED = -62,
+  KVTF_PERMISSION = -63,
+  KVTF_ADDRESS_IN_USE = -64,
+  KVTF_OUT_OF_MEMORY = -70,
+  KVTF_LIMIT = -71
+};
+
+enum {
+  KVTF_ERROR_TEXT_MAX = 1024,
+  KVTF_KEY_BYTES = 36,
+  KVTF_DIGEST_BYTES = 16,
+  KVTF_FINGERPRINT_BYTES = 16,
+  KVTF_GRAIN_TOKENS = 16,
+  KVTF_COMPLETION_BYTES = 48
+};
+
+/* Numbers of the public headers, by the same names; kvartet_flat.c checks that they are equal. */
+enum {
+  KVTF_ELEMENT_F32 = 1,
+  KVTF_ELEMENT_F16 = 2,
+  KVTF_ELEMENT_BF16 = 3,
+  KVTF_ELEMENT_FP8_E4M3 = 4,
+  KVTF_ELEMENT_FP8_E5M2 = 5
+};
+enum {
+  KVTF_LAYOUT_KV = 1,
+  KVTF_LAYOUT_MLA = 2
+};
+enum {
+  KVTF_ROPE_NONE = 0,
+  KVTF_ROPE_INTERLEAVED = 1,
+  KVTF_ROPE_HALF_SPLIT = 2
+};
+enum {
+  KVTF_COMPLETION_DONE = 1,
+  KVTF_COMPLETION_PART = 2
+};
+enum {
+  KVTF_FIDELITY_N = 0,
+  KVTF_FIDELITY_A = 1,
+  KVTF_FIDELITY_B = 2,
+  KVTF_FIDELITY_C = 3
+};
+enum {
+  KVTF_ACTION_DRAFT = 1,
+  KVTF_ACTION_PREFETCH = 2,
+  KVTF_ACTION_VERIFY = 3,
+  KVTF_ACTION_RECHECK = 4,
+  KVTF_ACTION_ROLLBACK = 5,
+  KVTF_ACTION_COMMIT = 6,
+  KVTF_ACTION_FALLBACK = 7,
+  KVTF_ACTION_DONE = 8
+};
+enum {
+  KVTF_REASON_NONE = 0,
+  KVTF_REASON_EOS = 1,
+  KVTF_REASON_LENGTH = 2,
+  KVTF_REASON_CANCELLED = 3,
+  KVTF_REASON_UNPROFITABLE = 4,
+  KVTF_REASON_NO_DRAFT = 5,
+  KVTF_REASON_FULL_LATE = 6
+};
+enum {
+  KVTF_PART_QUEUE = 1,
+  KVTF_PART_PREFILL = 2,
+  KVTF_PART_ENCODE = 3,
+  KVTF_PART_TRANSFER = 4,
+  KVTF_PART_DECODE = 5,
+  KVTF_PART_FIRST_TOKEN = 6,
+  KVTF_PART_OTHER = 7
+};
+enum {
+  KVTF_COUNTER_BYTES_RAW = 1,
+  KVTF_COUNTER_BYTES_MOVED = 2,
+  KVTF_COUNTER_CHECKSUMS = 3,
+  KVTF_COUNTER_BLOCKS_HIT = 4,
+  KVTF_COUNTER_BLOCKS_MISSED = 5,
+  KVTF_COUNTER_TOKENS_PROMPT = 6,
+  KVTF_COUNTER_TOKENS_OUTPUT = 7,
+  KVTF_COUNTER_TOKENS_DRAFTED = 8,
+  KVTF_COUNTER_TOKENS_ACCEPTED = 9,
+  KVTF_COUNTER_NONFINITE = 10
+};
+
+/* Words of the records. The last of each is their number. */
+enum { KVTF_RUNTIME_THREADS, KVTF_RUNTIME_MEMORY_LIMIT, KVTF_RUNTIME_WORDS };
+enum {
+  KVTF_MODEL_LAYOUT,
+  KVTF_MODEL_LAYERS,
+  KVTF_MODEL_KV_HEADS,
+  KVTF_MODEL_K_DIM,
+  KVTF_MODEL_V_DIM,
+  KVTF_MODEL_ELEMENT,
+  KVTF_MODEL_ROPE_STYLE,
+  KVTF_MODEL_ROPE_OFFSET,
+  KVTF_MODEL_ROPE_DIMS,
+  KVTF_MODEL_ROPE_BASE,      /* double */
+  KVTF_MODEL_ROPE_MAGNITUDE, /* double */
+  KVTF_MODEL_WORDS
+};
+enum { KVTF_CODEC_GROUP_TOKENS, KVTF_CODEC_GROUP_CHANNELS, KVTF_CODEC_WORDS };
+enum {
+  KVTF_SPEC_LAYER_BEGIN,
+  KVTF_SPEC_LAYER_END,
+  KVTF_SPEC_EXEMPT_FIRST,
+  KVTF_SPEC_EXEMPT_LAST,
+  KVTF_SPEC_TOKEN_BEGIN,
+  KVTF_SPEC_TOKEN_COUNT,
+  KVTF_SPEC_WORDS
+};
+enum {
+  KVTF_REPORT_SEGMENTS,
+  KVTF_REPORT_FRAME_BYTES,
+  KVTF_REPORT_DECODED_BYTES,
+  KVTF_REPORT_NONFINITE,
+  KVTF_REPORT_CHECKSUMS,
+  KVTF_REPORT_WORDS
+};
+enum {
+  KVTF_VIEW_ELEMENT,
+  KVTF_VIEW_LAYER_BEGIN,
+  KVTF_VIEW_LAYER_END,
+  KVTF_VIEW_HEAD_BEGIN,
+  KVTF_VIEW_HEAD_END,
+  KVTF_VIEW_TOKENS,
+  KVTF_VIEW_FIRST_POSITION,
+  KVTF_VIEW_TOKEN_STRIDE_0, /* one word a stream, so for all strides */
+  KVTF_VIEW_TOKEN_STRIDE_1,
+  KVTF_VIEW_HEAD_STRIDE_0,
+  KVTF_VIEW_HEAD_STRIDE_1,
+  KVTF_VIEW_ELEMENT_STRIDE_0,
+  KVTF_VIEW_ELEMENT_STRIDE_1,
+  KVTF_VIEW_PAGE_STRIDE_0,
+  KVTF_VIEW_PAGE_STRIDE_1,
+  KVTF_VIEW_PAGE_TOKENS,
+  KVTF_VIEW_WORDS
+};
+enum {
+  KVTF_CACHE_STATS_FRAMES,
+  KVTF_CACHE_STATS_BYTES,
+  KVTF_CACHE_STATS_CAPACITY_BYTES,
+  KVTF_CACHE_STATS_PUTS,
+  KVTF_CACHE_STATS_HITS,
+  KVTF_CACHE_STATS_MISSES,
+  KVTF_CACHE_STATS_EVICTIONS,
+  KVTF_CACHE_STATS_REMOVALS,
+  KVTF_CACHE_STATS_CORRUPT,
+  KVTF_CACHE_STATS_TORN,
+  KVTF_CACHE_STATS_CHECKSUMS,
+  KVTF_CACHE_STATS_WORDS
+};
+/* A completion; kvtf_*_poll write several. OPERATION is what submit returned. */
+enum {
+  KVTF_COMPLETION_OPERATION,
+  KVTF_COMPLETION_STATUS,
+  KVTF_COMPLETION_KIND,
+  KVTF_COMPLETION_ITEMS_OK,
+  KVTF_COMPLETION_ITEMS,
+  KVTF_COMPLETION_MOVED,
+  KVTF_COMPLETION_WORDS
+};
+enum { KVTF_NODE_MAX_CONNECTIONS, KVTF_NODE_MAX_FRAME_BYTES, KVTF_NODE_STALL_MS, KVTF_NODE_WORDS };
+enum {
+  KVTF_NODE_STATS_CONNECTIONS,
+  KVTF_NODE_STATS_BYTES_SENT,
+  KVTF_NODE_STATS_BYTES_RECEIVED,
+  KVTF_NODE_STATS_FRAMES_SENT,
+  KVTF_NODE_STATS_FRAMES_RECEIVED,
+  KVTF_NODE_STATS_CHECKSUMS,
+  KVTF_NODE_STATS_REFUSED_VERSION,
+  KVTF_NODE_STATS_REFUSED_MODEL,
+  KVTF_NODE_STATS_REFUSED_NAMESPACE,
+  KVTF_NODE_STATS_REFUSED_LIMIT,
+  KVTF_NODE_STATS_CORRUPT,
+  KVTF_NODE_STATS_WORDS
+};
+enum {
+  KVTF_VERIFIER_DRAFT_LENGTH,
+  KVTF_VERIFIER_DRAFT_MAX,
+  KVTF_VERIFIER_WIDTH,
+  KVTF_VERIFIER_FIDELITY,
+  KVTF_VERIFIER_MARGIN, /* double */
+  KVTF_VERIFIER_FIRST_TOKEN,
+  KVTF_VERIFIER_VOCABULARY,
+  KVTF_VERIFIER_PROMPT_TOKENS,
+  KVTF_VERIFIER_MAX_TOKENS,
+  KVTF_VERIFIER_FULL_READY,
+  KVTF_VERIFIER_FULL_RELOAD,
+  KVTF_VERIFIER_WORDS
+};
+/* An action: these words, then TOKENS 32-bit ids. */
+enum {
+  KVTF_ACTION_KIND,
+  KVTF_ACTION_REASON,
+  KVTF_ACTION_N,
+  KVTF_ACTION_WIDTH,
+  KVTF_ACTION_PENDING,
+  KVTF_ACTION_DRAFT_LENGTH,
+  KVTF_ACTION_FULL_LENGTH,
+  KVTF_ACTION_TOKENS,
+  KVTF_ACTION_WORDS
+};
+enum {
+  KVTF_VERIFIER_STATS_ROUNDS,
+  KVTF_VERIFIER_STATS_DRAFTED,
+  KVTF_VERIFIER_STATS_ACCEPTED,
+  KVTF_VERIFIER_STATS_COMMITTED,
+  KVTF_VERIFIER_STATS_FALLBACKS,
+  KVTF_VERIFIER_STATS_RECHECKS,
+  KVTF_VERIFIER_STATS_NONFINITE,
+  KVTF_VERIFIER_STATS_ACCEPTANCE,    /* double */
+  KVTF_VERIFIER_STATS_MEAN_ACCEPTED, /* double */
+  KVTF_VERIFIER_STATS_WORDS
+};
+/* Records that kvtf_defaults() knows. */
+enum {
+  KVTF_RECORD_RUNTIME = 1,
+  KVTF_RECORD_MODEL = 2,
+  KVTF_RECORD_CODEC = 3,
+  KVTF_RECORD_SPEC = 4,
+  KVTF_RECORD_VIEW = 5,
+  KVTF_RECORD_NODE = 6,
+  KVTF_RECORD_VERIFIER = 7
+};
+
+/* Base. kvtf_header_abi_version: the ABI that this facade was compiled against. */
+int64_t kvtf_abi_version(void);
+int64_t kvtf_header_abi_version(void);
+int64_t kvtf_version(uint8_t* buf, size_t cap);
+int64_t kvtf_status_name(int64_t status, uint8_t* buf, size_t cap);
+int64_t kvtf_defaults(int64_t record, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+
+/* Waits until a descriptor is readable. @return 1, or 0 at the deadline. */
+int64_t kvtf_event_wait(int64_t fd, int64_t timeout_ms, uint8_t* err, size_t err_cap);
+
+/* Memory that operations may hold. Destroying one that an operation holds is KVTF_BUSY. */
+int64_t kvtf_memory_create(int64_t bytes, uint8_t* err, size_t err_cap);
+int64_t kvtf_memory_destroy(int64_t memory, uint8_t* err, size_t err_cap);
+int64_t kvtf_memory_write(int64_t memory, int64_t offset, const uint8_t* data, size_t len, uint8_t* err,
+                          size_t err_cap);
+int64_t kvtf_memory_read(int64_t memory, int64_t offset, uint8_t* buf, size_t cap, uint8_t* err,
+                         size_t err_cap);
+
+/* Runtime. */
+int64_t kvtf_runtime_create(const uint8_t* options, size_t options_len, uint8_t* err, size_t err_cap);
+int64_t kvtf_runtime_close(int64_t runtime, int64_t timeout_ms, uint8_t* err, size_t err_cap);
+void kvtf_runtime_destroy(int64_t runtime);
+int64_t kvtf_runtime_memory_used(int64_t runtime, uint8_t* err, size_t err_cap);
+
+/* Model. `factors` are doubles. */
+int64_t kvtf_model_create(const uint8_t* options, size_t options_len, const uint8_t* id, size_t id_len,
+                          const uint8_t* adapter, size_t adapter_len, const uint8_t* factors,
+                          size_t factors_len, uint8_t* err, size_t err_cap);
+void kvtf_model_destroy(int64_t model);
+int64_t kvtf_model_fingerprint(int64_t model, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_model_canonical(int64_t model, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_model_compare(int64_t left, int64_t right, uint8_t* err, size_t err_cap);
+
+/* Keys. `extras` is a run of: u64 token, u64 length, bytes. */
+int64_t kvtf_keys_compute(int64_t model, int64_t block_tokens, const uint8_t* ns, size_t ns_len,
+                          const uint8_t* salt, size_t salt_len, const uint8_t* tokens, size_t tokens_len,
+                          const uint8_t* extras, size_t extras_len, uint8_t* buf, size_t cap, uint8_t* err,
+                          size_t err_cap);
+int64_t kvtf_namespace_digest(const uint8_t* ns, size_t ns_len, const uint8_t* salt, size_t salt_len,
+                              uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_block_hashes(int64_t block_tokens, const uint8_t* tokens, size_t tokens_len,
+                          const uint8_t* adapter, size_t adapter_len, const uint8_t* ns, size_t ns_len,
+                          uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+
+/* Codec and frames. `key` and `digest` are whole or empty (unnamed, zero). `report`: a record, or empty. */
+int64_t kvtf_codec_create(int64_t model, const uint8_t* name, size_t name_len, const uint8_t* options,
+                          size_t options_len, uint8_t* err, size_t err_cap);
+void kvtf_codec_destroy(int64_t codec);
+int64_t kvtf_codec_bound(int64_t codec, const uint8_t* view, size_t view_len, const uint8_t* bases,
+                         size_t bases_len, const uint8_t* table, size_t table_len, uint8_t* memory,
+                         size_t memory_cap, const uint8_t* spec, size_t spec_len, uint8_t* err,
+                         size_t err_cap);
+int64_t kvtf_codec_encode(int64_t codec, const uint8_t* view, size_t view_len, const uint8_t* bases,
+                          size_t bases_len, const uint8_t* table, size_t table_len, uint8_t* memory,
+                          size_t memory_cap, const uint8_t* spec, size_t spec_len, const uint8_t* key,
+                          size_t key_len, const uint8_t* digest, size_t digest_len, uint8_t* buf, size_t cap,
+                          uint8_t* report, size_t report_cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_codec_decode(int64_t codec, const uint8_t* frame, size_t frame_len, const uint8_t* view,
+                          size_t view_len, const uint8_t* bases, size_t bases_len, const uint8_t* table,
+                          size_t table_len, uint8_t* memory, size_t memory_cap, const uint8_t* spec,
+                          size_t spec_len, const uint8_t* key, size_t key_len, const uint8_t* digest,
+                          size_t digest_len, uint8_t* report, size_t report_cap, uint8_t* err,
+                          size_t err_cap);
+int64_t kvtf_frame_verify(const uint8_t* frame, size_t frame_len, uint8_t* err, size_t err_cap);
+int64_t kvtf_frame_describe(const uint8_t* frame, size_t frame_len, uint8_t* buf, size_t cap, uint8_t* err,
+                            size_t err_cap);
+
+/* Cache. The calls that move frames or blocks wait for the end of their operation inside the call; `results`
+ * takes one 32-bit status an item and must hold all. They return the items that are complete, or the first
+ * failure. */
+int64_t kvtf_cache_open(int64_t runtime, const uint8_t* url, size_t url_len, uint8_t* err, size_t err_cap);
+int64_t kvtf_cache_close(int64_t cache, int64_t timeout_ms, uint8_t* err, size_t err_cap);
+void kvtf_cache_destroy(int64_t cache);
+int64_t kvtf_cache_put(int64_t cache, const uint8_t* keys, size_t keys_len, const uint8_t* frames,
+                       size_t frames_len, const uint8_t* lengths, size_t lengths_len, uint8_t* results,
+                       size_t results_cap, int64_t timeout_ms, uint8_t* err, size_t err_cap);
+int64_t kvtf_cache_get(int64_t cache, const uint8_t* key, size_t key_len, uint8_t* buf, size_t cap,
+                       uint8_t* err, size_t err_cap);
+int64_t kvtf_cache_match(int64_t cache, const uint8_t* keys, size_t keys_len, uint8_t* err, size_t err_cap);
+int64_t kvtf_cache_remove(int64_t cache, const uint8_t* keys, size_t keys_len, uint8_t* err, size_t err_cap);
+int64_t kvtf_cache_stats(int64_t cache, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_cache_store(int64_t cache, int64_t codec, const uint8_t* view, size_t view_len,
+                         const uint8_t* bases, size_t bases_len, const uint8_t* table, size_t table_len,
+                         uint8_t* memory, size_t memory_cap, const uint8_t* spec, size_t spec_len,
+                         const uint8_t* digest, size_t digest_len, int64_t block_tokens, const uint8_t* keys,
+                         size_t keys_len, uint8_t* results, size_t results_cap, int64_t timeout_ms,
+                         uint8_t* err, size_t err_cap);
+int64_t kvtf_cache_load(int64_t cache, int64_t codec, const uint8_t* view, size_t view_len,
+                        const uint8_t* bases, size_t bases_len, const uint8_t* table, size_t table_len,
+                        uint8_t* memory, size_t memory_cap, const uint8_t* spec, size_t spec_len,
+                        const uint8_t* digest, size_t digest_len, int64_t block_tokens, const uint8_t* keys,
+                        size_t keys_len, uint8_t* results, size_t results_cap, int64_t timeout_ms,
+                        uint8_t* err, size_t err_cap);
+int64_t kvtf_cache_event_fd(int64_t cache, uint8_t* err, size_t err_cap);
+int64_t kvtf_cache_poll(int64_t cache, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+
+/* The same as operations: they return one. `held` is a memory object. */
+int64_t kvtf_cache_submit_put(int64_t cache, const uint8_t* keys, size_t keys_len, const uint8_t* frames,
+                              size_t frames_len, const uint8_t* lengths, size_t lengths_len,
+                              int64_t timeout_ms, uint8_t* err, size_t err_cap);
+int64_t kvtf_cache_submit_store(int64_t cache, int64_t codec, const uint8_t* view, size_t view_len,
+                                const uint8_t* bases, size_t bases_len, const uint8_t* table,
+                                size_t table_len, int64_t held, const uint8_t* spec, size_t spec_len,
+                                const uint8_t* digest, size_t digest_len, int64_t block_tokens,
+                                const uint8_t* keys, size_t keys_len, int64_t timeout_ms, uint8_t* err,
+                                size_t err_cap);
+int64_t kvtf_cache_submit_load(int64_t cache, int64_t codec, const uint8_t* view, size_t view_len,
+                               const uint8_t* bases, size_t bases_len, const uint8_t* table, size_t table_len,
+                               int64_t held, const uint8_t* spec, size_t spec_len, const uint8_t* digest,
+                               size_t digest_len, int64_t block_tokens, const uint8_t* keys, size_t keys_len,
+                               int64_t timeout_ms, uint8_t* err, size_t err_cap);
+
+/* Operations. wait returns 0 or the operation's status; results are one 32-bit status an item; frame copies
+ * what a pull brought; release cancels what has not ended. */
+int64_t kvtf_operation_wait(int64_t operation, int64_t timeout_ms, uint8_t* completion, size_t completion_cap,
+                            uint8_t* err, size_t err_cap);
+int64_t kvtf_operation_cancel(int64_t operation, uint8_t* err, size_t err_cap);
+int64_t kvtf_operation_results(int64_t operation, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_operation_frame(int64_t operation, int64_t item, uint8_t* buf, size_t cap, uint8_t* err,
+                             size_t err_cap);
+void kvtf_operation_release(int64_t operation);
+
+/* Nodes and peers. pull writes frame i at i x stride of `frames` and its length as word i of `lengths`. */
+int64_t kvtf_node_open(int64_t runtime, int64_t model, const uint8_t* options, size_t options_len,
+                       const uint8_t* url, size_t url_len, const uint8_t* digest, size_t digest_len,
+                       uint8_t* err, size_t err_cap);
+int64_t kvtf_node_url(int64_t node, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_node_serve(int64_t node, int64_t cache, uint8_t* err, size_t err_cap);
+int64_t kvtf_node_close(int64_t node, int64_t timeout_ms, uint8_t* err, size_t err_cap);
+void kvtf_node_destroy(int64_t node);
+int64_t kvtf_node_stats(int64_t node, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_node_event_fd(int64_t node, uint8_t* err, size_t err_cap);
+int64_t kvtf_node_poll(int64_t node, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_node_connect(int64_t node, const uint8_t* url, size_t url_len, int64_t timeout_ms, uint8_t* err,
+                          size_t err_cap);
+void kvtf_peer_destroy(int64_t peer);
+int64_t kvtf_peer_pull(int64_t node, int64_t peer, const uint8_t* keys, size_t keys_len, uint8_t* frames,
+                       size_t frames_cap, int64_t stride, uint8_t* lengths, size_t lengths_cap,
+                       uint8_t* results, size_t results_cap, int64_t timeout_ms, uint8_t* err,
+                       size_t err_cap);
+int64_t kvtf_peer_push(int64_t node, int64_t peer, const uint8_t* keys, size_t keys_len,
+                       const uint8_t* frames, size_t frames_len, const uint8_t* lengths, size_t lengths_len,
+                       uint8_t* results, size_t results_cap, int64_t timeout_ms, uint8_t* err,
+                       size_t err_cap);
+int64_t kvtf_peer_submit_pull(int64_t node, int64_t peer, const uint8_t* keys, size_t keys_len,
+                              int64_t stride, int64_t timeout_ms, uint8_t* err, size_t err_cap);
+int64_t kvtf_peer_submit_push(int64_t node, int64_t peer, const uint8_t* keys, size_t keys_len,
+                              const uint8_t* frames, size_t frames_len, const uint8_t* lengths,
+                              size_t lengths_len, int64_t timeout_ms, uint8_t* err, size_t err_cap);
+
+/* Verifier. Tokens are 32-bit, gaps 32-bit floats or empty. classify returns the level and writes the margin
+ * (a double). */
+int64_t kvtf_verifier_create(const uint8_t* options, size_t options_len, const uint8_t* eos, size_t eos_len,
+                             uint8_t* err, size_t err_cap);
+void kvtf_verifier_destroy(int64_t verifier);
+int64_t kvtf_verifier_next(int64_t verifier, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_verifier_drafted(int64_t verifier, const uint8_t* tokens, size_t tokens_len,
+                              int64_t microseconds, uint8_t* err, size_t err_cap);
+int64_t kvtf_verifier_loaded(int64_t verifier, int64_t status, int64_t microseconds, uint8_t* err,
+                             size_t err_cap);
+int64_t kvtf_verifier_verified(int64_t verifier, const uint8_t* tokens, size_t tokens_len,
+                               const uint8_t* gaps, size_t gaps_len, int64_t microseconds, uint8_t* err,
+                               size_t err_cap);
+int64_t kvtf_verifier_rechecked(int64_t verifier, int64_t token, int64_t microseconds, uint8_t* err,
+                                size_t err_cap);
+int64_t kvtf_verifier_rolled_back(int64_t verifier, uint8_t* err, size_t err_cap);
+int64_t kvtf_verifier_committed(int64_t verifier, uint8_t* err, size_t err_cap);
+int64_t kvtf_verifier_cancel(int64_t verifier, uint8_t* err, size_t err_cap);
+int64_t kvtf_verifier_stats(int64_t verifier, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_fidelity_classify(const uint8_t* alone, size_t alone_len, const uint8_t* batched,
+                               size_t batched_len, const uint8_t* widths, size_t widths_len,
+                               const uint8_t* places, size_t places_len, int64_t vocabulary, uint8_t* buf,
+                               size_t cap, uint8_t* err, size_t err_cap);
+
+/* Meter. */
+int64_t kvtf_meter_create(int64_t runtime, uint8_t* err, size_t err_cap);
+void kvtf_meter_destroy(int64_t meter);
+int64_t kvtf_meter_json(int64_t meter, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_meter_advice(int64_t meter, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_request_begin(int64_t meter, const uint8_t* way, size_t way_len, uint8_t* err, size_t err_cap);
+int64_t kvtf_request_part(int64_t meter, int64_t request, int64_t part, uint8_t* err, size_t err_cap);
+int64_t kvtf_request_attribute(int64_t meter, int64_t request, int64_t from, int64_t to, int64_t nanoseconds,
+                               uint8_t* err, size_t err_cap);
+int64_t kvtf_request_first_token(int64_t meter, int64_t request, uint8_t* err, size_t err_cap);
+int64_t kvtf_request_count(int64_t meter, int64_t request, int64_t counter, int64_t amount, uint8_t* err,
+                           size_t err_cap);
+int64_t kvtf_request_end(int64_t meter, int64_t request, uint8_t* err, size_t err_cap);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* KVARTET_BINDINGS_FLAT_H_ */
