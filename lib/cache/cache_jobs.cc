@@ -1,5 +1,6 @@
 // The asynchronous operations of a cache: what each does with a chunk of its items.
 #include <algorithm>
+#include <new>
 #include <vector>
 
 #include "cache/cache.h"
@@ -56,13 +57,14 @@ class Cache::PutJob : public Job {
 
   void Run(size_t begin, size_t end) override {
     std::vector<Item> staged;
+    staged.reserve(end - begin);
     uint64_t staged_bytes = 0;
     FrameScratch scratch(cache_->runtime_.get());
     for (size_t item = begin; item < end; ++item) {
       Status status = Stop();
       uint64_t bytes = 0;
       if (status.ok()) {
-        auto put = StageItem(item, &scratch, &bytes);
+        auto put = TryStage(item, &scratch, &bytes);
         if (put.ok()) {
           staged.push_back(Item{item, bytes, *std::move(put)});
           staged_bytes += bytes;
@@ -87,6 +89,14 @@ class Cache::PutJob : public Job {
     uint64_t bytes;
     std::unique_ptr<StagedPut> put;
   };
+  // Caught here, so that what is staged already is committed.
+  StatusOr<std::unique_ptr<StagedPut>> TryStage(size_t item, FrameScratch* scratch, uint64_t* bytes) {
+    try {
+      return StageItem(item, scratch, bytes);
+    } catch (const std::bad_alloc&) {
+      return Error(KVT_ERR_OUT_OF_MEMORY, "out of memory");
+    }
+  }
   void CommitAll(std::vector<Item>* staged) {
     for (Item& item : *staged) Report(item.item, cache_->CommitStaged(std::move(item.put)), item.bytes);
     staged->clear();
