@@ -29,6 +29,8 @@ const char* TypeName(uint64_t type) {
       return "verifier";
     case HandleType::kMeter:
       return "meter";
+    case HandleType::kCalibration:
+      return "calibration";
   }
   return "unknown";
 }

@@ -117,6 +117,10 @@ Status CheckFacts(const ProfileFacts& facts) {
         absl::StrCat("ratio_min is ", facts.ratio_min, ", expected ", kRatioMin, " to ", kRatioMax));
   if (ElementBytes(facts.element) == 0)
     return Corrupt(absl::StrCat("element is ", facts.element, ", which is none"));
+  for (const uint32_t part : facts.escapes) {
+    if (part > kMillion / 2)
+      return Corrupt(absl::StrCat("escapes are ", part, ", the most are ", kMillion / 2));
+  }
   KVT_RETURN_IF_ERROR(CheckGroups(facts));
   return CheckBooks(facts);
 }

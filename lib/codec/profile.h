@@ -21,6 +21,9 @@ namespace kvt {
 inline constexpr uint32_t kProfileVersion = 1;
 inline constexpr uint32_t kBookBitsMax = 8;
 inline constexpr uint32_t kRatioMin = 4, kRatioMax = 32;
+// What is measured of a calibration's rows is measured at these ratios.
+inline constexpr std::array<uint32_t, 4> kMeasuredRatios = {4, 8, 16, 32};
+inline constexpr uint32_t kMillion = 1000000;
 
 struct ProfileGroup {
   uint32_t stream = 0;
@@ -40,6 +43,8 @@ struct ProfileBook {
   float distortion = 1;       // part of a component's variance that is lost
 };
 
+using Books = std::array<ProfileBook, kBookBitsMax + 1>;  // by bits; that of 0 bits has no level
+
 // All but the bases.
 struct ProfileFacts {
   Fingerprint model{};
@@ -49,8 +54,10 @@ struct ProfileFacts {
   uint32_t ratio_min = kRatioMin;
   uint64_t tokens = 0;
   uint32_t documents = 0;
-  std::vector<ProfileGroup> groups;                 // by group of layers, then by stream
-  std::array<ProfileBook, kBookBitsMax + 1> books;  // by bits; that of 0 bits has no level
+  std::vector<ProfileGroup> groups;  // by group of layers, then by stream
+  // Of a million bits of the budget, those of escapes, at each of kMeasuredRatios.
+  std::array<uint32_t, kMeasuredRatios.size()> escapes{};
+  Books books;
 };
 
 class Profile {

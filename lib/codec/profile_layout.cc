@@ -129,6 +129,11 @@ Status ReadProfileFacts(Bytes bytes, ProfileFacts* facts) {
   facts->groups.resize(read.groups()->size());
   for (uint32_t i = 0; i < read.groups()->size(); ++i)
     KVT_RETURN_IF_ERROR(ReadGroup(*read.groups()->Get(i), *facts, payload, i, &facts->groups[i]));
+  if (read.escapes() == nullptr || read.escapes()->size() != facts->escapes.size()) {
+    return Corrupt(absl::StrCat("escapes are ", read.escapes() == nullptr ? 0 : read.escapes()->size(),
+                                ", expected ", facts->escapes.size()));
+  }
+  std::copy(read.escapes()->begin(), read.escapes()->end(), facts->escapes.begin());
   return ReadBooks(read, facts);
 }
 
@@ -159,13 +164,14 @@ std::string WriteProfile(const ProfileFacts& facts) {
   const auto dims = builder.CreateVector(dim_list);
   const auto group_table = builder.CreateVector(groups);
   const auto book_table = builder.CreateVector(books);
+  const auto escapes = builder.CreateVector(facts.escapes.data(), facts.escapes.size());
   schema::FinishProfileHeaderBuffer(
       builder,
       schema::CreateProfileHeader(
           builder, model, static_cast<uint16_t>(facts.layer_begin), static_cast<uint16_t>(facts.layer_end),
           static_cast<uint16_t>(facts.head_begin), static_cast<uint16_t>(facts.head_end),
           static_cast<uint8_t>(facts.streams), static_cast<uint8_t>(facts.element), dims, facts.ratio_min,
-          facts.tokens, facts.documents, group_table, book_table));
+          facts.tokens, facts.documents, group_table, book_table, escapes));
   const uint64_t header_length = builder.GetSize();
   const uint64_t payload_offset = Align(kProfilePrefixBytes + header_length);
   std::string bytes(payload_offset + payload_length, '\0');

@@ -12,8 +12,6 @@
 namespace kvt {
 namespace {
 
-// Books are fitted on what these ratios give each width of code.
-constexpr std::array<uint32_t, 4> kFittedRatios = {4, 8, 16, 32};
 constexpr int kFitRounds = 2;
 constexpr size_t kSamplesOfBook = 200000;
 
@@ -23,28 +21,36 @@ struct Projected {
   size_t components = 0, rows = 0;
 };
 
-Distortions DistortionsOf(const std::array<ProfileBook, kBookBitsMax + 1>& books) {
-  Distortions distortions;
-  for (uint32_t bits = 0; bits <= kBookBitsMax; ++bits) distortions[bits] = books[bits].distortion;
-  return distortions;
-}
+using Samples = std::array<std::vector<float>, kBookBitsMax + 1>;
 
-// Standardised components divided by their token's gain, by the bits that a plan gives them.
-void AddSamples(const Projected& projected, const std::vector<float>& deviations,
-                const std::vector<uint8_t>& bits, std::array<std::vector<float>, kBookBitsMax + 1>* samples) {
-  if (bits.empty()) return;
-  const size_t rows = projected.rows, leading = (bits.size() + 1) / 2;
-  std::vector<float> squares(rows, 0.0f), factors(rows);
+// Calls body(component, values) with the standardised components of the sample divided by their rows' gains.
+template <typename Body>
+void ForComponents(const Projected& projected, const std::vector<float>& deviations, size_t kept,
+                   const Body& body) {
+  if (kept == 0) return;
+  const size_t rows = projected.rows, leading = (kept + 1) / 2;
+  std::vector<float> squares(rows, 0.0f), factors(rows), values(rows);
   for (size_t j = 0; j < leading; ++j)
     kernels::AddSquares(projected.values.data() + j * rows, rows, 1 / deviations[j], squares.data());
   for (size_t t = 0; t < rows; ++t) {
     const float mean = squares[t] / static_cast<float>(leading);
     factors[t] = 1 / std::max(std::sqrt(mean), 0x1p-14f);
   }
-  for (size_t j = 0; j < bits.size(); ++j) {
-    const float* values = projected.values.data() + j * rows;
-    for (size_t t = 0; t < rows; ++t) (*samples)[bits[j]].push_back(values[t] * factors[t] / deviations[j]);
+  for (size_t j = 0; j < kept; ++j) {
+    const float* from = projected.values.data() + j * rows;
+    for (size_t t = 0; t < rows; ++t) values[t] = from[t] * factors[t] / deviations[j];
+    body(j, values);
   }
+}
+
+uint64_t CountEscapes(const std::vector<float>& values, const ProfileBook& book, float limit) {
+  const std::vector<float> bounds = BoundsOf(book.levels);
+  uint64_t escapes = 0;
+  for (const float value : values) {
+    const auto level = std::upper_bound(bounds.begin(), bounds.end(), value) - bounds.begin();
+    escapes += std::fabs(value - book.levels[static_cast<size_t>(level)]) > limit;
+  }
+  return escapes;
 }
 
 // Every n-th, so that at most kSamplesOfBook are left.
@@ -53,6 +59,58 @@ void Thin(std::vector<float>* samples) {
   size_t kept = 0;
   for (size_t i = 0; i < samples->size(); i += step) (*samples)[kept++] = (*samples)[i];
   samples->resize(kept);
+}
+
+// Calls body(bits, escape limit, values) with the sample's components as PlanBits plans them for a ratio.
+template <typename Body>
+void ForPlan(const ProfileFacts& facts, const std::vector<Projected>& projected, uint32_t ratio,
+             const Body& body) {
+  const BitPlan plan = PlanBits(facts, WholeBudget(facts, ratio));
+  for (size_t g = 0; g < projected.size(); ++g) {
+    const std::vector<float>& deviations = facts.groups[g].deviation;
+    ForComponents(projected[g], deviations, plan.bits[g].size(),
+                  [&](size_t j, const std::vector<float>& values) {
+                    const uint8_t bits = plan.bits[g][j];
+                    body(bits, EscapeLimit(plan.gain, deviations[j], facts.books[bits]), values);
+                  });
+  }
+}
+
+// Fits each width's book on the components that have it at the measured ratios, beginning with the normal
+// distribution's books, and counts escapes.
+void FitBooks(const std::vector<Projected>& projected, ProfileFacts* facts) {
+  std::vector<float> normal = NormalSamples();
+  for (uint32_t bits = 1; bits <= kBookBitsMax; ++bits) facts->books[bits] = FitBook(bits, &normal);
+  for (int round = 0; round < kFitRounds; ++round) {
+    Samples samples;
+    for (const uint32_t ratio : kMeasuredRatios) {
+      if (ratio < facts->ratio_min) continue;
+      ForPlan(*facts, projected, ratio, [&](uint8_t bits, float, const std::vector<float>& values) {
+        samples[bits].insert(samples[bits].end(), values.begin(), values.end());
+      });
+    }
+    float before = 1;
+    for (uint32_t bits = 1; bits <= kBookBitsMax; ++bits) {
+      ProfileBook& book = facts->books[bits];
+      // With too few samples the normal distribution's book stays.
+      if (samples[bits].size() >= size_t{64} << bits) {
+        Thin(&samples[bits]);
+        book = FitBook(bits, &samples[bits]);
+      }
+      book.distortion = std::min(book.distortion, before);
+      before = book.distortion;
+    }
+  }
+  for (size_t i = 0; i < kMeasuredRatios.size(); ++i) {
+    uint64_t escapes = 0;
+    ForPlan(*facts, projected, kMeasuredRatios[i],
+            [&](uint8_t bits, float limit, const std::vector<float>& values) {
+              escapes += CountEscapes(values, facts->books[bits], limit);
+            });
+    const uint64_t budget = std::max<uint64_t>(WholeBudget(*facts, kMeasuredRatios[i]), 1);
+    const uint64_t part = escapes * kEscapeBits * kMillion / (projected[0].rows * budget);
+    facts->escapes[i] = static_cast<uint32_t>(std::min<uint64_t>(part, kMillion / 2));
+  }
 }
 
 }  // namespace
@@ -102,15 +160,12 @@ StatusOr<std::string> Calibrator::MakeProfile() const {
   facts.tokens = info_.tokens;
   facts.documents = info_.documents;
 
-  std::vector<std::vector<float>> deviations;
   std::vector<std::vector<uint16_t>> bases;
   std::vector<Projected> projected;
-  uint64_t width = 0;
   for (const Sums& sums : sums_) {
     ProfileGroup& group = facts.groups.emplace_back();
     std::vector<float> basis;
     KVT_RETURN_IF_ERROR(Analyse(sums, &group, &basis));
-    width += sums.width();
     std::vector<uint16_t>& halves = bases.emplace_back(basis.size());
     for (size_t i = 0; i < basis.size(); ++i) halves[i] = kernels::F32ToF16(basis[i]);
     // The sample, as an encoder would see it.
@@ -126,34 +181,10 @@ StatusOr<std::string> Calibrator::MakeProfile() const {
     }
     blas::Multiply(own.components, own.rows, sums.width(), {basis.data(), sums.width()},
                    {rows.data(), sums.width(), /*transposed=*/true}, own.values.data(), own.rows);
-    deviations.push_back(group.deviation);
   }
 
-  std::vector<float> normal = NormalSamples();
-  for (uint32_t bits = 1; bits <= kBookBitsMax; ++bits) facts.books[bits] = FitBook(bits, &normal);
-  for (int round = 0; round < kFitRounds; ++round) {
-    std::array<std::vector<float>, kBookBitsMax + 1> samples;
-    for (const uint32_t ratio : kFittedRatios) {
-      if (ratio < facts.ratio_min) continue;
-      const BitPlan plan = PlanBits(deviations, DistortionsOf(facts.books),
-                                    ComponentBudget(width, facts.element, sums_.size(), ratio));
-      for (size_t g = 0; g < projected.size(); ++g)
-        AddSamples(projected[g], deviations[g], plan.bits[g], &samples);
-    }
-    float before = 1;
-    for (uint32_t bits = 1; bits <= kBookBitsMax; ++bits) {
-      // With too few samples the normal distribution's book stays.
-      if (samples[bits].size() >= size_t{64} << bits) {
-        Thin(&samples[bits]);
-        facts.books[bits] = FitBook(bits, &samples[bits]);
-      }
-      facts.books[bits].distortion = std::min(facts.books[bits].distortion, before);
-      before = facts.books[bits].distortion;
-    }
-  }
-
-  const BitPlan widest = PlanBits(deviations, DistortionsOf(facts.books),
-                                  ComponentBudget(width, facts.element, sums_.size(), facts.ratio_min));
+  FitBooks(projected, &facts);
+  const BitPlan widest = PlanBits(facts, CodeBudget(facts, facts.ratio_min));
   for (size_t g = 0; g < facts.groups.size(); ++g) {
     ProfileGroup& group = facts.groups[g];
     group.deviation.resize(std::max<size_t>(widest.bits[g].size(), 1));

@@ -21,13 +21,17 @@ struct BitPlan {
   double gain = 0;
 };
 
-using Distortions = std::array<double, kBookBitsMax + 1>;  // by bits, 1 for none
+BitPlan PlanBits(const ProfileFacts& facts, uint64_t budget);
 
-BitPlan PlanBits(const std::vector<std::vector<float>>& deviations, const Distortions& distortions,
-                 uint64_t budget);
+// Bits that a token may have at a ratio: all but its gains, and but its gains and what escapes take on
+// average.
+uint64_t WholeBudget(const ProfileFacts& facts, uint32_t ratio);
+uint64_t CodeBudget(const ProfileFacts& facts, uint32_t ratio);
 
-// Bits that a token may have, of `width` elements in `groups` groups, for its components alone.
-uint64_t ComponentBudget(uint64_t width, uint32_t element, uint64_t groups, uint32_t ratio);
+inline constexpr uint64_t kEscapeBits = 64;
+
+// The error, in deviations, above which an escape is worth its bits.
+float EscapeLimit(double gain, float deviation, const ProfileBook& book);
 
 struct GroupPlan {
   const ProfileGroup* group = nullptr;

@@ -255,7 +255,8 @@ struct ProfileHeader FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_TOKENS = 22,
     VT_DOCUMENTS = 24,
     VT_GROUPS = 26,
-    VT_BOOKS = 28
+    VT_BOOKS = 28,
+    VT_ESCAPES = 30
   };
   const flatbuffers::Vector<uint8_t> *model() const {
     return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_MODEL);
@@ -296,6 +297,9 @@ struct ProfileHeader FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<flatbuffers::Offset<kvt::schema::ProfileBook>> *books() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<kvt::schema::ProfileBook>> *>(VT_BOOKS);
   }
+  const flatbuffers::Vector<uint32_t> *escapes() const {
+    return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_ESCAPES);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffset(verifier, VT_MODEL) &&
@@ -317,6 +321,8 @@ struct ProfileHeader FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffset(verifier, VT_BOOKS) &&
            verifier.VerifyVector(books()) &&
            verifier.VerifyVectorOfTables(books()) &&
+           VerifyOffset(verifier, VT_ESCAPES) &&
+           verifier.VerifyVector(escapes()) &&
            verifier.EndTable();
   }
 };
@@ -364,6 +370,9 @@ struct ProfileHeaderBuilder {
   void add_books(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kvt::schema::ProfileBook>>> books) {
     fbb_.AddOffset(ProfileHeader::VT_BOOKS, books);
   }
+  void add_escapes(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> escapes) {
+    fbb_.AddOffset(ProfileHeader::VT_ESCAPES, escapes);
+  }
   explicit ProfileHeaderBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -389,9 +398,11 @@ inline flatbuffers::Offset<ProfileHeader> CreateProfileHeader(
     uint64_t tokens = 0,
     uint32_t documents = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kvt::schema::ProfileGroup>>> groups = 0,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kvt::schema::ProfileBook>>> books = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kvt::schema::ProfileBook>>> books = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> escapes = 0) {
   ProfileHeaderBuilder builder_(_fbb);
   builder_.add_tokens(tokens);
+  builder_.add_escapes(escapes);
   builder_.add_books(books);
   builder_.add_groups(groups);
   builder_.add_documents(documents);
@@ -426,11 +437,13 @@ inline flatbuffers::Offset<ProfileHeader> CreateProfileHeaderDirect(
     uint64_t tokens = 0,
     uint32_t documents = 0,
     const std::vector<flatbuffers::Offset<kvt::schema::ProfileGroup>> *groups = nullptr,
-    const std::vector<flatbuffers::Offset<kvt::schema::ProfileBook>> *books = nullptr) {
+    const std::vector<flatbuffers::Offset<kvt::schema::ProfileBook>> *books = nullptr,
+    const std::vector<uint32_t> *escapes = nullptr) {
   auto model__ = model ? _fbb.CreateVector<uint8_t>(*model) : 0;
   auto dims__ = dims ? _fbb.CreateVector<uint16_t>(*dims) : 0;
   auto groups__ = groups ? _fbb.CreateVector<flatbuffers::Offset<kvt::schema::ProfileGroup>>(*groups) : 0;
   auto books__ = books ? _fbb.CreateVector<flatbuffers::Offset<kvt::schema::ProfileBook>>(*books) : 0;
+  auto escapes__ = escapes ? _fbb.CreateVector<uint32_t>(*escapes) : 0;
   return kvt::schema::CreateProfileHeader(
       _fbb,
       model__,
@@ -445,7 +458,8 @@ inline flatbuffers::Offset<ProfileHeader> CreateProfileHeaderDirect(
       tokens,
       documents,
       groups__,
-      books__);
+      books__,
+      escapes__);
 }
 
 inline const kvt::schema::ProfileHeader *GetProfileHeader(const void *buf) {
