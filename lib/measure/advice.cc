@@ -11,6 +11,7 @@ constexpr double kQueueShare = 0.3;    // of all time to first token
 constexpr double kMoveShare = 0.2;     // of one way's, spent in encode, transfer and decode
 constexpr double kPrefillShare = 0.5;  // of one way's
 constexpr double kPays = 0.9;          // a lossy way must save a tenth to be worth its loss
+constexpr double kWorth = 0.02;        // and a fiftieth of the raw way's whole time to first token
 constexpr double kRatio = 1.1;         // raw bytes over moved bytes from which a way counts as compressed
 constexpr double kAcceptance = 0.25;   // accepted of drafted tokens
 constexpr uint64_t kEnoughDrafts = 32;
@@ -89,7 +90,8 @@ std::string LinkVerdict(const Roles& roles, bool pays) {
 bool Pays(const Roles& roles) {
   const WaySums* lossy = roles.lossy != nullptr ? roles.lossy : roles.verified;
   return roles.raw != nullptr && lossy != nullptr && Moving(*lossy) < Moving(*roles.raw) &&
-         AfterPrefill(*lossy) <= kPays * AfterPrefill(*roles.raw);
+         AfterPrefill(*lossy) <= kPays * AfterPrefill(*roles.raw) &&
+         AfterPrefill(*roles.raw) - AfterPrefill(*lossy) >= kWorth * roles.raw->MeanTotal();
 }
 
 // The way whose split is looked at: the plainest that moves the cache, else any. Null when nothing is summed.
