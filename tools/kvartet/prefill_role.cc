@@ -1,6 +1,6 @@
 #include "kvartet/prefill_role.h"
 
-#include <chrono>
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -38,6 +38,7 @@ class Prefiller {
     const NamespaceDigest ns = DemoNamespace();
     std::copy(ns.begin(), ns.end(), options.namespace_digest);
     Check(kvt_node_open(runtime_.get(), &options, node_.out()), "kvt_node_open");
+    ReserveBlobs();
   }
 
   Json Hello() const {
@@ -88,6 +89,16 @@ class Prefiller {
   }
 
  private:
+  // Memory for every part, touched before the first request so that none pays for it.
+  void ReserveBlobs() {
+    for (const Part& part : Parts(static_cast<int32_t>(prompt_.prefix().size()))) {
+      engine::KvBlob blob = Take(session_->Reserve(part.begin, part.end - part.begin), "reserve");
+      std::fill(blob.bytes().begin(), blob.bytes().end(), 0);
+      blob.WriteHeaders();
+      blobs_.push_back(std::move(blob));
+    }
+  }
+
   void Open(const std::string& label) {
     const StreamName name = NameStream(model_, prompt_.prefix(), label);
     Stream stream;
@@ -97,10 +108,14 @@ class Prefiller {
 
   void Append(const Codec& codec, const std::string& label, const Part& part, uint32_t exempt_first,
               uint32_t exempt_last) {
-    const engine::KvBlob blob = Take(session_->Export(part.begin, part.end), "export");
+    const auto found = std::find_if(blobs_.begin(), blobs_.end(), [&](const engine::KvBlob& blob) {
+      return blob.pos_begin() == part.begin;
+    });
+    engine::KvBlob& blob = *found;
+    Take(session_->ExportInto(blob), "export");
     kvt_codec_report_t report;
-    const std::vector<uint8_t> frame = EncodePart(codec, NameStream(model_, prompt_.prefix(), label), blob,
-                                                  part, exempt_first, exempt_last, &report);
+    const std::span<const uint8_t> frame = encoder_.Encode(codec, NameStream(model_, prompt_.prefix(), label),
+                                                           blob, exempt_first, exempt_last, &report);
     Check(kvt_stream_append(streams_.back().get(), frame.data(), frame.size()), "kvt_stream_append");
     totals_.frame_bytes += report.frame_bytes;
     totals_.nonfinite += report.nonfinite;
@@ -115,6 +130,8 @@ class Prefiller {
   Codec raw_, lossy_;
   Runtime runtime_;
   Node node_;
+  std::vector<engine::KvBlob> blobs_;  // one a part
+  PartEncoder encoder_;
   std::vector<Stream> streams_;  // of the last request; kept until the next, so that D can pull to the end
   kvt_codec_report_t totals_ = {};
 };

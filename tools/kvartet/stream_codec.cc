@@ -36,22 +36,24 @@ StreamName NameStream(const Model& model, std::span<const int32_t> prefix, const
   return {SequenceKey(model, prefix, label), DemoNamespace()};
 }
 
-std::vector<uint8_t> EncodePart(const Codec& codec, const StreamName& name, const engine::KvBlob& blob,
-                                const Part& part, uint32_t exempt_first, uint32_t exempt_last,
-                                kvt_codec_report_t* report) {
+std::span<const uint8_t> PartEncoder::Encode(const Codec& codec, const StreamName& name,
+                                             const engine::KvBlob& blob, uint32_t exempt_first,
+                                             uint32_t exempt_last, kvt_codec_report_t* report) {
   const BlobView view(blob);
-  kvt_frame_spec_t spec = SpecFor(name, part.end - part.begin);
+  kvt_frame_spec_t spec = SpecFor(name, blob.tokens());
   spec.exempt_first = exempt_first;
   spec.exempt_last = exempt_last;
   uint64_t bound = 0;
   Check(kvt_codec_bound(codec.get(), view.get(), &spec, &bound), "kvt_codec_bound");
-  std::vector<uint8_t> frame(bound);
+  if (capacity_ < bound) {
+    buffer_.reset(new uint8_t[bound]);
+    capacity_ = bound;
+  }
   size_t size = 0;
   *report = EmptyReport();
-  Check(kvt_codec_encode(codec.get(), view.get(), &spec, frame.data(), frame.size(), &size, report),
+  Check(kvt_codec_encode(codec.get(), view.get(), &spec, buffer_.get(), capacity_, &size, report),
         "kvt_codec_encode");
-  frame.resize(size);
-  return frame;
+  return {buffer_.get(), size};
 }
 
 void DecodePart(const Codec& codec, const StreamName& name, std::span<const uint8_t> frame,

@@ -3,6 +3,7 @@
 #define KVARTET_TOOLS_KVARTET_STREAM_CODEC_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engine/engine.h"
@@ -27,10 +28,18 @@ struct StreamName {
 };
 StreamName NameStream(const Model& model, std::span<const int32_t> prefix, const std::string& label);
 
-// The frame of one part. Exempt tokens: the prompt's first `sinks` and last `window`, for lossy streams.
-std::vector<uint8_t> EncodePart(const Codec& codec, const StreamName& name, const engine::KvBlob& blob,
-                                const Part& part, uint32_t exempt_first, uint32_t exempt_last,
-                                kvt_codec_report_t* report);
+// Encodes parts one after another into one buffer, whose memory is kept from part to part.
+class PartEncoder {
+ public:
+  // The frame of one part; valid until the next call. Exempt tokens: the prompt's first `sinks` and last
+  // `window`, for lossy streams.
+  std::span<const uint8_t> Encode(const Codec& codec, const StreamName& name, const engine::KvBlob& blob,
+                                  uint32_t exempt_first, uint32_t exempt_last, kvt_codec_report_t* report);
+
+ private:
+  std::unique_ptr<uint8_t[]> buffer_;
+  size_t capacity_ = 0;
+};
 
 // Checks and decodes a part's frame into a blob of exactly its tokens.
 void DecodePart(const Codec& codec, const StreamName& name, std::span<const uint8_t> frame,
