@@ -93,7 +93,7 @@ StatusOr<std::unique_ptr<StagedPut>> Cache::StageFrame(const Key& key, Bytes fra
   if (tier_->KeepsBuffers()) {
     // Checked after the copy: what the cache keeps is what was checked, whatever the caller does meanwhile.
     KVT_ASSIGN_OR_RETURN(std::shared_ptr<FrameBuffer> copy, TakeBuffer(frame.size(), scratch));
-    std::memcpy(copy->data(), frame.data(), frame.size());
+    std::copy(frame.begin(), frame.end(), copy->data());
     ref.bytes = Bytes(copy->data(), frame.size());
     ref.owner = std::move(copy);
   }

@@ -187,8 +187,8 @@ CacheDirectory::UseOrder CacheDirectory::ReadUseOrder() const {
       LoadLe<uint64_t>(&bytes[kOrderCount]) != (bytes.size() - kOrderHeaderBytes) / 8) {
     return {};
   }
-  order.sequences.resize((bytes.size() - kOrderHeaderBytes) / 8);
-  std::memcpy(order.sequences.data(), &bytes[kOrderHeaderBytes], order.sequences.size() * 8);
+  for (size_t at = kOrderHeaderBytes; at + 8 <= bytes.size(); at += 8)
+    order.sequences.push_back(LoadLe<uint64_t>(&bytes[at]));
   return order;
 }
 
