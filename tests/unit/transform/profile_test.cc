@@ -1,4 +1,5 @@
 // Profiles that are damaged, hostile, of another model or missing, and frames of them.
+#include "codec/profile_frame.h"
 #include "codec/profile_layout.h"
 #include "cpu/hash_copy.h"
 #include "unit/codec/reseal.h"
@@ -138,6 +139,43 @@ TEST(ProfileTest, ADecoderWithoutTheProfileSaysWhich) {
     EXPECT_EQ(CodeOf(decoded.status()), KVT_ERR_PROFILE_MISSING);
     EXPECT_NE(decoded.status().message().find(fingerprint), std::string::npos) << decoded.status();
   }
+}
+
+TEST(ProfileFrameTest, WrapsAndUnwraps) {
+  std::shared_ptr<const Model> model;
+  const std::string profile = TinyProfile(&model);
+  NamespaceDigest digest;
+  digest.fill(3);
+  const auto frame = WrapProfile(AsBytes(profile), digest);
+  ASSERT_TRUE(frame.ok()) << frame.status();
+  const auto summary = VerifyFrame(AsBytes(*frame), nullptr);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->key, *ProfileKey(*FingerprintOf(AsBytes(profile))));
+  EXPECT_EQ(summary->model, model->fingerprint());
+  EXPECT_EQ(summary->namespace_digest, digest);
+  const auto back = UnwrapProfile(AsBytes(*frame));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(AsText(*back), profile);
+  for (size_t i = 0; i < frame->size(); i += 3) {
+    std::string damaged = *frame;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    ASSERT_FALSE(UnwrapProfile(AsBytes(damaged)).ok()) << "byte " << i;
+  }
+}
+
+TEST(ProfileFrameTest, RefusesOtherFramesAndKeys) {
+  std::shared_ptr<const Model> model;
+  const std::string profile = TinyProfile(&model);
+  const auto wrapped = *WrapProfile(AsBytes(profile), {});
+  const std::vector<uint8_t> frame(wrapped.begin(), wrapped.end());
+  FrameHeader header = *ParseFrame(Bytes(frame));
+  header.key.bytes[0] ^= 1;
+  EXPECT_EQ(CodeOf(UnwrapProfile(Bytes(WithHeader(frame, header, header.payload_offset))).status()),
+            KVT_ERR_MISMATCH);
+  Memory memory(model, Layout::kDense, KVT_ELEMENT_F16, 5);
+  const auto other = Encode(*MakeCodec(model, "raw"), memory.view(), MakeSpec(memory.view()));
+  EXPECT_EQ(CodeOf(UnwrapProfile(Bytes(other)).status()), KVT_ERR_MISMATCH);
+  EXPECT_FALSE(WrapProfile(AsBytes(profile.substr(0, 100)), {}).ok());
 }
 
 TEST(TransformFrameTest, AFlippedByteAnywhereIsDetected) {
