@@ -19,65 +19,71 @@ static int All(const uint8_t* bytes, size_t size, uint8_t value) {
   return 1;
 }
 
-/* One options type: init, then `open` with a size that is short, 0, exact, long, long and dirty, absurd. */
-#define OPTIONS_TEST(type, init, prepare, open, close)                    \
-  do {                                                                    \
-    GROWN(type) grown;                                                    \
-    uint64_t handle = 0x77;                                               \
-    memset(&grown, 0xA5, sizeof grown);                                   \
-    init(&grown.head, sizeof(type) - 1);                                  \
-    CHECK(All((const uint8_t*)&grown, sizeof grown, 0xA5));               \
-    init(&grown.head, sizeof grown);                                      \
-    CHECK(grown.head.struct_size == sizeof grown);                        \
-    CHECK(All(grown.tail, TAIL, 0));                                      \
-    prepare;                                                              \
-    CHECK_OK(open);                                                       \
-    CHECK(handle != 0x77);                                                \
-    close(handle);                                                        \
-    handle = 0x77;                                                        \
-    grown.tail[TAIL - 1] = 1;                                             \
-    CHECK_STATUS(open, KVT_ERR_INVALID_ARGUMENT);                         \
-    CHECK_TEXT("offset");                                                 \
-    grown.head.struct_size = sizeof(type); /* now the tail is not ours */ \
-    CHECK_OK(open);                                                       \
-    close(handle);                                                        \
-    handle = 0x77;                                                        \
-    const uint32_t wrong[] = {0, 4, sizeof(type) - 1, 5000, UINT32_MAX};  \
-    for (int i = 0; i < 5; ++i) {                                         \
-      grown.head.struct_size = wrong[i];                                  \
-      CHECK_STATUS(open, KVT_ERR_INVALID_ARGUMENT);                       \
-      CHECK_TEXT("struct_size");                                          \
-      CHECK(handle == 0x77);                                              \
-    }                                                                     \
+/* One options type: init, then `open` with a size that is short, 0, exact, long, long and dirty, absurd.
+ * `first` is the size of its first release: from there on a shorter structure leaves the rest at its
+ * defaults. */
+#define OPTIONS_TEST(type, first, init, prepare, open, close)               \
+  do {                                                                      \
+    GROWN(type) grown;                                                      \
+    uint64_t handle = 0x77;                                                 \
+    memset(&grown, 0xA5, sizeof grown);                                     \
+    init(&grown.head, (first)-1);                                           \
+    CHECK(All((const uint8_t*)&grown, sizeof grown, 0xA5));                 \
+    init(&grown.head, sizeof grown);                                        \
+    CHECK(grown.head.struct_size == sizeof grown);                          \
+    CHECK(All(grown.tail, TAIL, 0));                                        \
+    prepare;                                                                \
+    CHECK_OK(open);                                                         \
+    CHECK(handle != 0x77);                                                  \
+    close(handle);                                                          \
+    handle = 0x77;                                                          \
+    grown.tail[TAIL - 1] = 1;                                               \
+    CHECK_STATUS(open, KVT_ERR_INVALID_ARGUMENT);                           \
+    CHECK_TEXT("offset");                                                   \
+    grown.head.struct_size = sizeof(type); /* now the tail is not ours */   \
+    CHECK_OK(open);                                                         \
+    close(handle);                                                          \
+    grown.head.struct_size = (uint32_t)(first);                             \
+    CHECK_OK(open);                                                         \
+    close(handle);                                                          \
+    handle = 0x77;                                                          \
+    const uint32_t wrong[] = {0, 4, (uint32_t)(first)-1, 5000, UINT32_MAX}; \
+    for (int i = 0; i < 5; ++i) {                                           \
+      grown.head.struct_size = wrong[i];                                    \
+      CHECK_STATUS(open, KVT_ERR_INVALID_ARGUMENT);                         \
+      CHECK_TEXT("struct_size");                                            \
+      CHECK(handle == 0x77);                                                \
+    }                                                                       \
   } while (0)
 
 static void RuntimeOptions(void) {
-  OPTIONS_TEST(kvt_runtime_options_t, kvt_runtime_options_init, (void)0,
+  OPTIONS_TEST(kvt_runtime_options_t, sizeof(kvt_runtime_options_t), kvt_runtime_options_init, (void)0,
                kvt_runtime_create(&grown.head, &handle), kvt_runtime_destroy);
 }
 
 static void ModelOptions(void) {
   const kvt_model_options_t good = KitModelOptions();
-  OPTIONS_TEST(kvt_model_options_t, kvt_model_options_init,
+  OPTIONS_TEST(kvt_model_options_t, sizeof(kvt_model_options_t), kvt_model_options_init,
                (grown.head = good, grown.head.struct_size = sizeof grown),
                kvt_model_create(&grown.head, &handle), kvt_model_destroy);
 }
 
 static void CodecOptions(void) {
-  OPTIONS_TEST(kvt_codec_options_t, kvt_codec_options_init, (void)0,
+  OPTIONS_TEST(kvt_codec_options_t, offsetof(kvt_codec_options_t, profile), kvt_codec_options_init, (void)0,
                kvt_codec_create(kit.model, &grown.head, &handle), kvt_codec_destroy);
 }
 
 static void VerifierOptions(void) {
   const kvt_verifier_options_t good = KitVerifierOptions();
-  OPTIONS_TEST(kvt_verifier_options_t, kvt_verifier_options_init,
+  OPTIONS_TEST(kvt_verifier_options_t, sizeof(kvt_verifier_options_t), kvt_verifier_options_init,
                (grown.head = good, grown.head.struct_size = sizeof grown),
                kvt_verifier_create(&grown.head, &handle), kvt_verifier_destroy);
 }
 
 static void NodeOptions(void) {
-  OPTIONS_TEST(kvt_node_options_t, kvt_node_options_init, (grown.head.model = kit.model),
-               kvt_node_open(kit.runtime, &grown.head, &handle), kvt_node_destroy);
+  OPTIONS_TEST(kvt_node_options_t, sizeof(kvt_node_options_t), kvt_node_options_init,
+               (grown.head.model = kit.model), kvt_node_open(kit.runtime, &grown.head, &handle),
+               kvt_node_destroy);
 }
 
 static void NoHandle(uint64_t handle) { (void)handle; }
@@ -92,7 +98,8 @@ static kvt_status_t KeysWith(const kvt_key_options_t* options, uint64_t* blocks)
 }
 
 static void KeyOptions(void) {
-  OPTIONS_TEST(kvt_key_options_t, kvt_key_options_init, (void)0, KeysWith(&grown.head, &handle), NoHandle);
+  OPTIONS_TEST(kvt_key_options_t, sizeof(kvt_key_options_t), kvt_key_options_init, (void)0,
+               KeysWith(&grown.head, &handle), NoHandle);
 }
 
 static void ViewAndSpec(void) {
