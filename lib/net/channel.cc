@@ -218,6 +218,7 @@ void Channel::Send(Message message) {
   out.payload = std::move(message.payload);
   out.tag = message.tag;
   queued_bytes_ += out.bytes;
+  if (out.tag != 0) ++tagged_[out.tag];
   (message.urgent ? urgent_ : normal_).push_back(std::move(out));
 }
 
@@ -261,6 +262,7 @@ void Channel::Sent(size_t bytes) {
       out.offset = 0;
       ++out.part;
     }
+    Untag(out.tag);
     sending_.pop_front();
   }
 }
@@ -324,7 +326,14 @@ void Channel::Flush() {
   }
 }
 
+void Channel::Untag(uint64_t tag) {
+  const auto found = tagged_.find(tag);
+  if (found != tagged_.end() && --found->second == 0) tagged_.erase(found);
+}
+
 void Channel::TakeBack(uint64_t tag) {
+  // A peer may cancel what it never asked for as often as it likes.
+  if (!tagged_.contains(tag)) return;
   for (std::deque<Out>* queue : {&urgent_, &normal_, &sending_}) {
     std::deque<Out> kept;
     for (Out& out : *queue) {
@@ -340,6 +349,7 @@ void Channel::TakeBack(uint64_t tag) {
         kept.push_back(std::move(out));
         continue;
       }
+      Untag(tag);
       queued_bytes_ -= out.bytes;
       if (queue == &sending_) sending_bytes_ -= out.bytes;
     }
@@ -372,6 +382,7 @@ void Channel::Close(Status reason) {
   urgent_.clear();
   normal_.clear();
   sending_.clear();
+  tagged_.clear();
   queued_bytes_ = sending_bytes_ = 0;
   // Callers up the stack still use this object: it goes in a later round.
   loop_->Post([owner = std::move(owner_)] {});

@@ -103,6 +103,7 @@ class Channel {
   Status Parse();
   Status ParseHead(bool* more);
   void Refill();
+  void Untag(uint64_t tag);
   size_t FillSend(iovec* iov, int* count, uint64_t limit) const;
   void Sent(size_t bytes);
   void UpdateWatch();
@@ -130,6 +131,7 @@ class Channel {
   // Writing. sending_ is in the order of the wire; its front may be half sent.
   std::deque<Out> urgent_, normal_, sending_;
   uint64_t sending_bytes_ = 0, queued_bytes_ = 0;
+  absl::flat_hash_map<uint64_t, size_t> tagged_;  // how many of the queued messages have a tag
 };
 
 }  // namespace kvt::net
