@@ -3,7 +3,7 @@
 set(ABI_TESTS_DIR ${CMAKE_CURRENT_LIST_DIR})
 function(add_abi_tests prefix label library)
   find_package(Threads REQUIRED)
-  foreach(name arguments_core arguments_service handles lifecycle roundtrip structs threads verifier)
+  foreach(name arguments_core arguments_service experimental handles lifecycle roundtrip structs threads verifier)
     set(test ${prefix}${name})
     add_executable(${test} ${ABI_TESTS_DIR}/${name}_test.c ${ABI_TESTS_DIR}/kit.c)
     set_target_properties(${test} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
