@@ -80,7 +80,8 @@ KVT_API void kvt_peer_destroy(kvt_peer_t peer);
 /* Pulls frames by key straight into the caller's memory: frame i goes to base + i x stride.
  * @param stride    bytes of a slot. @param lengths out, count: the frames' bytes.
  * @param results   out, count, each: KVT_OK (in place, every checksum verified); KVT_ERR_NOT_FOUND;
- * KVT_ERR_BUFFER_TOO_SMALL (lengths[i] says how much); KVT_ERR_CORRUPT; KVT_ERR_MISMATCH; KVT_ERR_PEER_DEAD;
+ * KVT_ERR_UNAVAILABLE (the peer serves no cache); KVT_ERR_BUFFER_TOO_SMALL (lengths[i] says how much);
+ * KVT_ERR_CORRUPT; KVT_ERR_MISMATCH; KVT_ERR_PEER_DEAD;
  * KVT_ERR_STALLED; KVT_ERR_TIMEOUT; KVT_ERR_CANCELLED; KVT_ERR_CLOSED (the peer's cache). All memory is
  * borrowed until the operation is done. Several pulls may be in flight.
  * @return KVT_OK: submitted; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_CLOSED; KVT_ERR_PEER_DEAD; KVT_ERR_LIMIT;

@@ -123,8 +123,8 @@ KVT_API kvt_status_t kvt_peer_submit_pull(kvt_peer_t peer, const uint8_t* keys, 
                    absl::StrCat("stride is ", stride, ", the most is ", KVT_FRAME_BYTES_MAX));
     KVT_ASSIGN_OR_RETURN(const Deadline deadline, Deadline::FromTimeout(timeout_ms));
     KVT_ASSIGN_OR_RETURN(const auto found, Lookup<Peer>(peer));
-    KVT_ASSIGN_OR_RETURN(*operation, found->SubmitPull(Bytes(keys, count * KVT_KEY_BYTES), base, stride, lengths,
-                                                       results, deadline));
+    KVT_ASSIGN_OR_RETURN(*operation, found->SubmitPull(Bytes(keys, count * KVT_KEY_BYTES), base, stride,
+                                                       lengths, results, deadline));
     return OkStatus();
   });
 }
@@ -191,9 +191,8 @@ KVT_API kvt_status_t kvt_peer_submit_pull_stream(kvt_peer_t peer, const uint8_t 
     KVT_RETURN_IF_ERROR(NotNull(operation, "operation"));
     KVT_ASSIGN_OR_RETURN(const Deadline deadline, Deadline::FromTimeout(timeout_ms));
     KVT_ASSIGN_OR_RETURN(const auto found, Lookup<Peer>(peer));
-    KVT_ASSIGN_OR_RETURN(*operation,
-                         found->SubmitPullStream(Key::From(key), kvt::MutableBytes(base, cap), offsets, lengths,
-                                                 part_cap, deadline));
+    KVT_ASSIGN_OR_RETURN(*operation, found->SubmitPullStream(Key::From(key), kvt::MutableBytes(base, cap),
+                                                             offsets, lengths, part_cap, deadline));
     return OkStatus();
   });
 }

@@ -79,8 +79,7 @@ bool Address::IsLoopback() const {
 
 bool NeedsLookup(const Place& place) {
   unsigned char raw[sizeof(in6_addr)];
-  return !place.is_unix && place.host != "localhost" &&
-         inet_pton(AF_INET, place.host.c_str(), raw) != 1 &&
+  return !place.is_unix && place.host != "localhost" && inet_pton(AF_INET, place.host.c_str(), raw) != 1 &&
          inet_pton(AF_INET6, place.host.c_str(), raw) != 1;
 }
 
@@ -105,8 +104,9 @@ StatusOr<Address> Resolve(const Place& place) {
   address.text = place.text;
   if (!address.IsLoopback() && !place.insecure)
     return Error(KVT_ERR_INVALID_ARGUMENT,
-                 absl::StrCat(place.text, " is not loopback, and what goes there is neither encrypted nor "
-                                          "authenticated; add ?insecure=1 to allow it"));
+                 absl::StrCat(place.text,
+                              " is not loopback, and what goes there is neither encrypted nor "
+                              "authenticated; add ?insecure=1 to allow it"));
   return address;
 }
 

@@ -16,9 +16,9 @@ namespace kvt::net {
 struct Place {
   std::string text;  // the URL without options
   bool is_unix = false;
-  std::string path;              // unix
-  std::string host, port;        // tcp
-  bool insecure = false;         // anything but loopback is allowed
+  std::string path;               // unix
+  std::string host, port;         // tcp
+  bool insecure = false;          // anything but loopback is allowed
   uint64_t bytes_per_second = 0;  // 0: no limit on what is sent
 
   // KVT_ERR_INVALID_ARGUMENT names the part that is wrong; KVT_ERR_UNSUPPORTED names the scheme.

@@ -314,8 +314,7 @@ void Channel::Flush() {
     }
     if (sent < 0) {
       if (closing_) return Close(close_reason_);
-      return Close(
-          Error(KVT_ERR_PEER_DEAD, absl::StrCat("the connection is gone: ", std::strerror(errno))));
+      return Close(Error(KVT_ERR_PEER_DEAD, absl::StrCat("the connection is gone: ", std::strerror(errno))));
     }
     if (options_.bucket != nullptr) options_.bucket->Spend(static_cast<uint64_t>(sent));
     options_.traffic->bytes_sent.fetch_add(static_cast<uint64_t>(sent), std::memory_order_relaxed);

@@ -1,8 +1,8 @@
 // Channel: one connection as a sequence of messages, with payloads read straight into and written straight
 // from memory that others own.
 //
-// Belongs to the loop's thread. A channel never blocks; what cannot be sent yet is queued, and who sends keeps
-// the queue short by queued_bytes() and OnDrained.
+// Belongs to the loop's thread. A channel never blocks; what cannot be sent yet is queued, and who sends
+// keeps the queue short by queued_bytes() and OnDrained.
 #ifndef KVARTET_LIB_NET_CHANNEL_H_
 #define KVARTET_LIB_NET_CHANNEL_H_
 
@@ -68,7 +68,8 @@ class Channel {
   // Takes back queued messages of `tag`. The message that is half sent goes on from a copy. After the call no
   // memory of theirs is read.
   void TakeBack(uint64_t tag);
-  // Drops what is still to come of the payload that is being read. After the call its targets are not written.
+  // Drops what is still to come of the payload that is being read. After the call its targets are not
+  // written.
   void DropPayload();
   bool reading_payload() const { return !targets_.empty(); }
 

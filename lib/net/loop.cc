@@ -41,30 +41,32 @@ StatusOr<std::shared_ptr<Loop>> Loop::Create() {
 }
 
 void Loop::Run() {
-  epoll_event events[64];
-  while (!stopped()) {
-    ArmTimer();
-    const int count = epoll_wait(epoll_.get(), events, 64, -1);
-    now_ = Clock::now();
-    // Descriptors before timers: bytes that waited while this thread did not run count as received.
-    for (int i = 0; i < count; ++i) {
-      const uint64_t id = events[i].data.u64;
-      if (id == kWake) {
-        Drain(wake_);
-      } else if (id == kTimer) {
-        Drain(timer_);
-        armed_ = Time::max();
-      } else if (const auto found = watches_.find(id); found != watches_.end()) {
-        const std::shared_ptr<Watched> watched = found->second;
-        watched->on_event(events[i].events);
-      }
-    }
-    RunTasks();
-    RunTimers();
-  }
+  while (!stopped()) Turn();
   watches_.clear();
   timers_.clear();
   timer_times_.clear();
+}
+
+void Loop::Turn() {
+  epoll_event events[64];
+  ArmTimer();
+  const int count = epoll_wait(epoll_.get(), events, 64, -1);
+  now_ = Clock::now();
+  // Descriptors before timers: bytes that waited while this thread did not run count as received.
+  for (int i = 0; i < count; ++i) {
+    const uint64_t id = events[i].data.u64;
+    if (id == kWake) {
+      Drain(wake_);
+    } else if (id == kTimer) {
+      Drain(timer_);
+      armed_ = Time::max();
+    } else if (const auto found = watches_.find(id); found != watches_.end()) {
+      const std::shared_ptr<Watched> watched = found->second;
+      watched->on_event(events[i].events);
+    }
+  }
+  RunTasks();
+  RunTimers();
 }
 
 bool Loop::stopped() {

@@ -30,6 +30,8 @@ class Loop {
 
   // Runs until Stop; then drops the tasks, timers and watches that are left.
   void Run();
+  // One round: waits for events, then handles them, the tasks and the timers that are due.
+  void Turn();
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
   // Queues a task for the loop's thread. After Stop tasks are dropped.
   void Post(std::function<void()> task) ABSL_LOCKS_EXCLUDED(mu_);

@@ -59,8 +59,8 @@ StatusOr<Header> DecodeHeader(Bytes bytes, uint64_t max_payload) {
 
 Status CheckHead(const Header& header, Bytes bytes) {
   if (Checksum(bytes) == header.checksum) return OkStatus();
-  return Error(KVT_ERR_CORRUPT, absl::StrCat("message.checksum of type ", static_cast<int>(header.type),
-                                             " does not hold"));
+  return Error(KVT_ERR_CORRUPT,
+               absl::StrCat("message.checksum of type ", static_cast<int>(header.type), " does not hold"));
 }
 
 }  // namespace kvt::net

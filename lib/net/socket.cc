@@ -28,7 +28,8 @@ void Tune(int fd, int family) {
   }
 }
 
-// Whether a Unix socket's file is left over: nobody accepts there. Files of other kinds refuse in the same way.
+// Whether a Unix socket's file is left over: nobody accepts there. Files of other kinds refuse in the same
+// way.
 bool IsStale(const Place& place, const Address& address) {
   struct stat status = {};
   if (lstat(place.path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return false;

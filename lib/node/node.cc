@@ -52,7 +52,8 @@ StatusOr<std::shared_ptr<Node>> Node::Open(std::shared_ptr<Runtime> runtime, con
   }
   endpoint.max_connections = options.max_connections;
   endpoint.identity.model = model.fingerprint();
-  std::copy_n(options.namespace_digest, KVT_NAMESPACE_DIGEST_BYTES, endpoint.identity.namespace_digest.begin());
+  std::copy_n(options.namespace_digest, KVT_NAMESPACE_DIGEST_BYTES,
+              endpoint.identity.namespace_digest.begin());
   endpoint.identity.epoch = RandomEpoch();
   endpoint.identity.stall_ms = options.stall_ms;
   endpoint.identity.max_frame_bytes = options.max_frame_bytes;
@@ -164,9 +165,9 @@ StatusOr<uint64_t> Peer::SubmitPush(Bytes keys, const uint8_t* frames, const uin
 
 StatusOr<uint64_t> Peer::SubmitPullStream(const Key& key, MutableBytes base, uint64_t* offsets,
                                           uint64_t* lengths, size_t part_cap, Deadline deadline) {
-  return remote_->Submit(std::make_shared<transfer::PullStreamOp>(key, base.data(), base.size(), offsets,
-                                                                  lengths, part_cap),
-                         deadline);
+  return remote_->Submit(
+      std::make_shared<transfer::PullStreamOp>(key, base.data(), base.size(), offsets, lengths, part_cap),
+      deadline);
 }
 
 void Peer::Disconnect(uint64_t id) {

@@ -1,7 +1,7 @@
 // Node: what the C ABI calls a node, its peers and its streams: the endpoint, and the cache that it serves.
 //
-// Thread-safe. Shutdown cancels everything and never waits for a peer; when it returns the node touches none of
-// the caller's memory.
+// Thread-safe. Shutdown cancels everything and never waits for a peer; when it returns the node touches none
+// of the caller's memory.
 #ifndef KVARTET_LIB_NODE_NODE_H_
 #define KVARTET_LIB_NODE_NODE_H_
 

@@ -21,7 +21,8 @@ void Counters::Count(const Status& reason) {
 StatusOr<std::shared_ptr<Core>> Core::Create(std::shared_ptr<Runtime> runtime, const Identity& identity) {
   KVT_ASSIGN_OR_RETURN(auto loop, net::Loop::Create());
   KVT_ASSIGN_OR_RETURN(auto operations, Operations::Create());
-  return std::shared_ptr<Core>(new Core(std::move(runtime), std::move(loop), std::move(operations), identity));
+  return std::shared_ptr<Core>(
+      new Core(std::move(runtime), std::move(loop), std::move(operations), identity));
 }
 
 Status Core::CheckFrame(Bytes frame, const Key* key) {
@@ -41,12 +42,11 @@ Status Core::CheckFrame(Bytes frame, const Key* key) {
     return Error(KVT_ERR_MISMATCH, absl::StrCat("frame.model is ", Hex(summary->model), ", this node's is ",
                                                 Hex(identity.model)));
   if (summary->namespace_digest != identity.namespace_digest)
-    return Error(KVT_ERR_MISMATCH,
-                 absl::StrCat("frame.namespace_digest is ", Hex(summary->namespace_digest),
-                              ", this node's is ", Hex(identity.namespace_digest)));
+    return Error(KVT_ERR_MISMATCH, absl::StrCat("frame.namespace_digest is ", Hex(summary->namespace_digest),
+                                                ", this node's is ", Hex(identity.namespace_digest)));
   if (key != nullptr && summary->key != *key)
-    return Error(KVT_ERR_MISMATCH, absl::StrCat("frame.key is ", summary->key.ToString(), ", asked for was ",
-                                                key->ToString()));
+    return Error(KVT_ERR_MISMATCH,
+                 absl::StrCat("frame.key is ", summary->key.ToString(), ", asked for was ", key->ToString()));
   return OkStatus();
 }
 

@@ -25,20 +25,21 @@ struct Identity {
 
 struct Counters {
   std::atomic<uint32_t> connections{0};
-  std::atomic<uint64_t> frames_sent{0}, frames_received{0}, checksums{0}, refused_version{0}, refused_model{0},
-      refused_namespace{0}, refused_limit{0}, corrupt{0};
+  std::atomic<uint64_t> frames_sent{0}, frames_received{0}, checksums{0}, refused_version{0},
+      refused_model{0}, refused_namespace{0}, refused_limit{0}, corrupt{0};
 
   // Counts a refused handshake, a broken message or a bad frame by its reason.
   void Count(const Status& reason);
 };
 
 // Limits that both sides of a connection keep.
-inline constexpr size_t kMaxRequests = 256;         // requests outstanding
-inline constexpr size_t kMaxKeys = 1u << 20;        // keys of them
+inline constexpr size_t kMaxRequests = 256;   // requests outstanding
+inline constexpr size_t kMaxKeys = 1u << 20;  // keys of them
 inline constexpr size_t kKeysPerMessage = 1u << 14;
-inline constexpr size_t kItemsPerMessage = 64;       // frames that share a message
+inline constexpr size_t kItemsPerMessage = 64;        // frames that share a message
 inline constexpr uint64_t kSharedPayload = 1u << 20;  // bytes of frames that share a message
-inline constexpr uint64_t kQueueBytes = 4u << 20;    // payload queued on a connection before the next is fetched
+inline constexpr uint64_t kQueueBytes = 4u
+                                        << 20;  // payload queued on a connection before the next is fetched
 
 class Core {
  public:
@@ -59,7 +60,8 @@ class Core {
   const std::shared_ptr<net::Traffic> traffic = std::make_shared<net::Traffic>();
 
  private:
-  Core(std::shared_ptr<Runtime> r, std::shared_ptr<net::Loop> l, std::unique_ptr<Operations> o, const Identity& i)
+  Core(std::shared_ptr<Runtime> r, std::shared_ptr<net::Loop> l, std::unique_ptr<Operations> o,
+       const Identity& i)
       : runtime(std::move(r)), loop(std::move(l)), operations(std::move(o)), identity(i) {}
 
   Mutex mu_;

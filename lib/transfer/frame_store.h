@@ -1,5 +1,5 @@
-// Where the frames come from that a node serves, and where those go that peers push. lib/node adapts the cache
-// to them.
+// Where the frames come from that a node serves, and where those go that peers push. lib/node adapts the
+// cache to them.
 #ifndef KVARTET_LIB_TRANSFER_FRAME_STORE_H_
 #define KVARTET_LIB_TRANSFER_FRAME_STORE_H_
 

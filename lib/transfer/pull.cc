@@ -32,9 +32,9 @@ void PullOp::Start(Remote* remote) {
   for (size_t first = 0; first < keys_.size(); first += kKeysPerMessage) {
     const size_t count = std::min(kKeysPerMessage, keys_.size() - first);
     chunks_.push_back({remote->NewRequest(this), first, count, count});
-    remote->SendMessage(
-        PullMessage(chunks_.back().request, std::min<uint64_t>(stride_, remote->core().identity.max_frame_bytes),
-                    absl::MakeConstSpan(keys_).subspan(first, count)));
+    remote->SendMessage(PullMessage(chunks_.back().request,
+                                    std::min<uint64_t>(stride_, remote->core().identity.max_frame_bytes),
+                                    absl::MakeConstSpan(keys_).subspan(first, count)));
   }
 }
 
@@ -55,11 +55,11 @@ Status PullOp::OnFrames(Remote* remote, const wire::Frames& frames, net::Channel
   // First all checks, so that nothing is decided by a message that breaks the protocol.
   for (const wire::FrameItem* item : *frames.items()) {
     if (item->index() >= chunk->count)
-      return Error(KVT_ERR_CORRUPT, absl::StrCat("message Frames: index ", item->index(), " of ", chunk->count,
-                                                 " keys asked for"));
+      return Error(KVT_ERR_CORRUPT, absl::StrCat("message Frames: index ", item->index(), " of ",
+                                                 chunk->count, " keys asked for"));
     const size_t i = chunk->first + item->index();
-    if (tally_.decided(i) || std::any_of(arriving_.begin(), arriving_.end(),
-                                         [i](const auto& entry) { return entry.first == i; }))
+    if (tally_.decided(i) ||
+        std::any_of(arriving_.begin(), arriving_.end(), [i](const auto& entry) { return entry.first == i; }))
       return Error(KVT_ERR_CORRUPT,
                    absl::StrCat("message Frames: index ", item->index(), " is answered twice"));
     if (item->status() == KVT_OK && item->length() > stride_)
@@ -99,8 +99,8 @@ Status PullOp::OnEnd(Remote* remote, const wire::End& end) {
   Chunk* chunk = Find(end.request());
   const kvt_status_t status = ItemStatus(end.status());
   if (status == KVT_OK)
-    return Error(KVT_ERR_CORRUPT, absl::StrCat("message End: a pull ended with ", chunk->left,
-                                               " keys without an answer"));
+    return Error(KVT_ERR_CORRUPT,
+                 absl::StrCat("message End: a pull ended with ", chunk->left, " keys without an answer"));
   for (size_t i = chunk->first; chunk->left != 0; ++i) {
     if (!tally_.decided(i)) Decide(remote, chunk, i, status, 0);
   }

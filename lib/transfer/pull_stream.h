@@ -8,7 +8,8 @@ namespace kvt::transfer {
 
 class PullStreamOp : public RemoteOp {
  public:
-  PullStreamOp(const Key& key, uint8_t* base, size_t cap, uint64_t* offsets, uint64_t* lengths, size_t part_cap)
+  PullStreamOp(const Key& key, uint8_t* base, size_t cap, uint64_t* offsets, uint64_t* lengths,
+               size_t part_cap)
       : key_(key), base_(base), cap_(cap), offsets_(offsets), lengths_(lengths), part_cap_(part_cap) {}
   size_t keys() const override { return 1; }
   size_t requests() const override { return 1; }

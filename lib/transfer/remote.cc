@@ -22,17 +22,19 @@ Status RemoteOp::OnFrames(Remote*, const wire::Frames&, Channel::Targets*) {
   return Unexpected(MessageType::kFrames);
 }
 void RemoteOp::OnTarget(Remote*, size_t) {}
-Status RemoteOp::OnResults(Remote*, const wire::PushResults&) { return Unexpected(MessageType::kPushResults); }
+Status RemoteOp::OnResults(Remote*, const wire::PushResults&) {
+  return Unexpected(MessageType::kPushResults);
+}
 
 StatusOr<uint64_t> Remote::Submit(const std::shared_ptr<RemoteOp>& op, Deadline deadline) {
   {
     MutexLock lock(&mu_);
     if (!closed_.ok()) return closed_;
     if (pending_requests_ + op->requests() > kMaxRequests || pending_keys_ + op->keys() > kMaxKeys)
-      return Error(KVT_ERR_LIMIT, absl::StrCat(pending_requests_, " requests for ", pending_keys_,
-                                               " keys are outstanding on this peer; the most is ", kMaxRequests,
-                                               " for ", kMaxKeys, " keys; this call adds ", op->requests(),
-                                               " for ", op->keys()));
+      return Error(KVT_ERR_LIMIT,
+                   absl::StrCat(pending_requests_, " requests for ", pending_keys_,
+                                " keys are outstanding on this peer; the most is ", kMaxRequests, " for ",
+                                kMaxKeys, " keys; this call adds ", op->requests(), " for ", op->keys()));
     pending_requests_ += op->requests();
     pending_keys_ += op->keys();
   }
@@ -89,8 +91,10 @@ void Remote::OnConnected() {
   SendMessage(std::move(hello));
   handshake_ = core_->loop->At(core_->loop->now() + stall(), [this] {
     handshake_ = 0;
-    FailConnect(Error(KVT_ERR_STALLED, absl::StrCat(address_.text, " accepted the connection but did not "
-                                                    "answer the handshake for ", stall().count(), " ms")));
+    FailConnect(Error(KVT_ERR_STALLED, absl::StrCat(address_.text,
+                                                    " accepted the connection but did not "
+                                                    "answer the handshake for ",
+                                                    stall().count(), " ms")));
   });
   channel_->Flush();
 }
@@ -117,8 +121,8 @@ void Remote::Close(Status reason) {
 void Remote::SetClosed(const Status& reason) {
   MutexLock lock(&mu_);
   if (closed_.ok())
-    closed_ = Error(KVT_ERR_PEER_DEAD, absl::StrCat("the connection to ", address_.text,
-                                                    " is closed: ", reason.message()));
+    closed_ = Error(KVT_ERR_PEER_DEAD,
+                    absl::StrCat("the connection to ", address_.text, " is closed: ", reason.message()));
 }
 
 void Remote::OnClosed(Status reason) {
@@ -155,8 +159,8 @@ Status Remote::OnMessage(const net::Header& header, Bytes control, Channel::Targ
     return OnHello(control);
   }
   if (header.version != KVT_WIRE_VERSION)
-    return Error(KVT_ERR_VERSION, absl::StrCat("message.version is ", header.version, ", agreed was ",
-                                               KVT_WIRE_VERSION));
+    return Error(KVT_ERR_VERSION,
+                 absl::StrCat("message.version is ", header.version, ", agreed was ", KVT_WIRE_VERSION));
   if (header.type != MessageType::kFrames && header.payload_bytes != 0)
     return Error(KVT_ERR_CORRUPT, absl::StrCat("message of type ", static_cast<int>(header.type), " has ",
                                                header.payload_bytes, " bytes of payload"));
@@ -204,9 +208,10 @@ Status Remote::OnHello(Bytes control) {
 
 Status Remote::OnFrames(Bytes control, uint64_t payload, Channel::Targets* targets) {
   KVT_ASSIGN_OR_RETURN(const auto* frames, ReadControl<wire::Frames>(control, "Frames"));
-  if (frames->items() == nullptr || frames->items()->size() == 0 || frames->items()->size() > kItemsPerMessage)
-    return Error(KVT_ERR_CORRUPT, absl::StrCat("message Frames: it has no items or more than ",
-                                               kItemsPerMessage));
+  if (frames->items() == nullptr || frames->items()->size() == 0 ||
+      frames->items()->size() > kItemsPerMessage)
+    return Error(KVT_ERR_CORRUPT,
+                 absl::StrCat("message Frames: it has no items or more than ", kItemsPerMessage));
   uint64_t sum = 0;
   for (const wire::FrameItem* item : *frames->items()) {
     if (item->status() != KVT_OK) continue;
@@ -216,13 +221,13 @@ Status Remote::OnFrames(Bytes control, uint64_t payload, Channel::Targets* targe
     sum += item->length();
   }
   if (sum != payload)
-    return Error(KVT_ERR_CORRUPT, absl::StrCat("message Frames: lengths add up to ", sum, ", the payload has ",
-                                               payload, " bytes"));
+    return Error(KVT_ERR_CORRUPT, absl::StrCat("message Frames: lengths add up to ", sum,
+                                               ", the payload has ", payload, " bytes"));
   const auto found = requests_.find(frames->request());
   if (found == requests_.end()) {
     if (forgotten_.contains(frames->request())) return OkStatus();
-    return Error(KVT_ERR_CORRUPT, absl::StrCat("message Frames answers request ", frames->request(),
-                                               ", which was not made"));
+    return Error(KVT_ERR_CORRUPT,
+                 absl::StrCat("message Frames answers request ", frames->request(), ", which was not made"));
   }
   reading_ = found->second;
   return reading_->OnFrames(this, *frames, targets);

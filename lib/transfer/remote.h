@@ -5,8 +5,8 @@
 // operation has its completion its memory is not touched.
 //
 // Liveness: while operations are outstanding both sides send a heartbeat when they have sent nothing for a
-// quarter of the other's stall time. No byte for the whole stall time ends the operations with KVT_ERR_STALLED;
-// the connection stays and may recover.
+// quarter of the other's stall time. No byte for the whole stall time ends the operations with
+// KVT_ERR_STALLED; the connection stays and may recover.
 #ifndef KVARTET_LIB_TRANSFER_REMOTE_H_
 #define KVARTET_LIB_TRANSFER_REMOTE_H_
 
@@ -109,7 +109,7 @@ class Remote : public net::Channel::Handler, public std::enable_shared_from_this
   std::unique_ptr<net::Channel> channel_;
   std::chrono::milliseconds heartbeat_{500};  // what the peer wants
   uint64_t peer_max_frame_bytes_ = 0;
-  net::Loop::Time busy_since_{};              // when operations became outstanding
+  net::Loop::Time busy_since_{};  // when operations became outstanding
 
   uint64_t next_request_ = 1;
   absl::flat_hash_map<RemoteOp*, std::shared_ptr<RemoteOp>> ops_;

@@ -1,8 +1,8 @@
 // Served: a connection that a peer made to this node, whose pulls, streams and pushes it answers.
 //
-// Belongs to the loop's thread. Frames of a store that blocks are fetched and stored on the runtime's workers,
-// one task a connection at a time; memory for pushed frames counts against the runtime's limit, and reading
-// pauses while too much of it waits to be stored.
+// Belongs to the loop's thread. Frames of a store that blocks are fetched and stored on the runtime's
+// workers, one task a connection at a time; memory for pushed frames counts against the runtime's limit, and
+// reading pauses while too much of it waits to be stored.
 #ifndef KVARTET_LIB_TRANSFER_SERVED_H_
 #define KVARTET_LIB_TRANSFER_SERVED_H_
 
@@ -39,8 +39,8 @@ class Shelf {
 
 class Served : public net::Channel::Handler, public std::enable_shared_from_this<Served> {
  public:
-  Served(std::shared_ptr<Core> core, std::shared_ptr<Shelf> shelf, std::shared_ptr<Streams> streams, net::Fd fd,
-         std::shared_ptr<net::TokenBucket> bucket);
+  Served(std::shared_ptr<Core> core, std::shared_ptr<Shelf> shelf, std::shared_ptr<Streams> streams,
+         net::Fd fd, std::shared_ptr<net::TokenBucket> bucket);
 
   // `refused`: why the handshake is answered with a Goodbye, or OK.
   Status Start(Status refused);

@@ -39,8 +39,8 @@ Status Served::OnPush(Bytes control, uint64_t payload, net::Channel::Targets* ta
     put.index = push->first() + i;
     put.key = keys[i];
     auto buffer = std::make_shared<Buffer>();
-    const Status room = serves ? NewBuffer(length, buffer.get())
-                               : Error(KVT_ERR_UNAVAILABLE, "the node serves no cache");
+    const Status room =
+        serves ? NewBuffer(length, buffer.get()) : Error(KVT_ERR_UNAVAILABLE, "the node serves no cache");
     if (room.ok()) put.buffer = std::move(buffer);
     put.status = CodeOf(room);
     targets->push_back(MutableBytes(room.ok() ? put.buffer->bytes.get() : nullptr, length));
@@ -51,8 +51,8 @@ Status Served::OnPush(Bytes control, uint64_t payload, net::Channel::Targets* ta
 
 Status Served::NewBuffer(uint64_t size, Buffer* buffer) {
   if (size > core_->identity.max_frame_bytes)
-    return Error(KVT_ERR_LIMIT, absl::StrCat("a frame of ", size, " bytes; the most is ",
-                                             core_->identity.max_frame_bytes));
+    return Error(KVT_ERR_LIMIT,
+                 absl::StrCat("a frame of ", size, " bytes; the most is ", core_->identity.max_frame_bytes));
   KVT_ASSIGN_OR_RETURN(buffer->lease, MemoryLease::Take(core_->runtime, size));
   buffer->bytes.reset(new uint8_t[size]);
   buffer->size = size;

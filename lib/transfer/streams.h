@@ -1,5 +1,5 @@
-// Streams that this node produces: frames appended by the host, read by any number of peers from the first on.
-// Thread-safe.
+// Streams that this node produces: frames appended by the host, read by any number of peers from the first
+// on. Thread-safe.
 #ifndef KVARTET_LIB_TRANSFER_STREAMS_H_
 #define KVARTET_LIB_TRANSFER_STREAMS_H_
 

@@ -40,9 +40,9 @@ std::string HexOf(const flatbuffers::Vector<uint8_t>* bytes) {
 
 StatusOr<std::vector<Key>> ReadKeys(const flatbuffers::Vector<uint8_t>* bytes, absl::string_view name) {
   if (bytes == nullptr || bytes->size() == 0 || bytes->size() % KVT_KEY_BYTES != 0)
-    return Error(KVT_ERR_CORRUPT, absl::StrCat("message ", name, ": keys has ",
-                                               bytes == nullptr ? 0 : bytes->size(),
-                                               " bytes, not a multiple of ", KVT_KEY_BYTES));
+    return Error(KVT_ERR_CORRUPT,
+                 absl::StrCat("message ", name, ": keys has ", bytes == nullptr ? 0 : bytes->size(),
+                              " bytes, not a multiple of ", KVT_KEY_BYTES));
   std::vector<Key> keys(bytes->size() / KVT_KEY_BYTES);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = Key::From(bytes->data() + i * KVT_KEY_BYTES);
   return keys;
@@ -50,9 +50,9 @@ StatusOr<std::vector<Key>> ReadKeys(const flatbuffers::Vector<uint8_t>* bytes, a
 
 Status CompareHello(const Identity& own, const wire::Hello& peer, Counters* counters) {
   if (peer.version_max() < own.version_min || peer.version_min() > own.version_max) {
-    return Error(KVT_ERR_VERSION, absl::StrCat("wire version: one side speaks ", peer.version_min(), " to ",
-                                               peer.version_max(), ", the other ", own.version_min, " to ",
-                                               own.version_max));
+    return Error(KVT_ERR_VERSION,
+                 absl::StrCat("wire version: one side speaks ", peer.version_min(), " to ",
+                              peer.version_max(), ", the other ", own.version_min, " to ", own.version_max));
   }
   if (!Equal(peer.model(), own.model)) {
     counters->refused_model.fetch_add(1, std::memory_order_relaxed);
@@ -61,9 +61,9 @@ Status CompareHello(const Identity& own, const wire::Hello& peer, Counters* coun
   }
   if (!Equal(peer.namespace_digest(), own.namespace_digest)) {
     counters->refused_namespace.fetch_add(1, std::memory_order_relaxed);
-    return Error(KVT_ERR_MISMATCH, absl::StrCat("namespace: one side has digest ",
-                                                HexOf(peer.namespace_digest()), ", the other ",
-                                                Hex(own.namespace_digest)));
+    return Error(KVT_ERR_MISMATCH,
+                 absl::StrCat("namespace: one side has digest ", HexOf(peer.namespace_digest()),
+                              ", the other ", Hex(own.namespace_digest)));
   }
   return OkStatus();
 }
@@ -71,7 +71,8 @@ Status CompareHello(const Identity& own, const wire::Hello& peer, Counters* coun
 std::string HelloControl(const Identity& identity) {
   flatbuffers::FlatBufferBuilder builder;
   const auto model = builder.CreateVector(identity.model.data(), identity.model.size());
-  const auto digest = builder.CreateVector(identity.namespace_digest.data(), identity.namespace_digest.size());
+  const auto digest =
+      builder.CreateVector(identity.namespace_digest.data(), identity.namespace_digest.size());
   return Finish(builder, wire::CreateHello(builder, identity.version_min, identity.version_max, model, digest,
                                            identity.epoch, identity.stall_ms, identity.max_frame_bytes));
 }

@@ -57,7 +57,8 @@ class Program {
       if (line != std::string::npos) return text_.substr(at + word.size(), line - at - word.size());
       pollfd readable = {output_, POLLIN, 0};
       const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+          std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now())
+              .count();
       char buffer[4096];
       if (left <= 0 || poll(&readable, 1, static_cast<int>(left)) <= 0) return "";
       const ssize_t n = read(output_, buffer, sizeof buffer);

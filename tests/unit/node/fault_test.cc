@@ -163,7 +163,8 @@ struct Mapped {
 
 TEST_P(FaultTest, ACancelledPullLeavesTheMemoryAlone) {
   Side producer({.listen = Listen("200MB")}), side({});
-  for (uint32_t i = 0; i < kBlocks; ++i) producer.Put(MakeKey(i), MakeFrame(side.model, MakeKey(i), kTokens, i));
+  for (uint32_t i = 0; i < kBlocks; ++i)
+    producer.Put(MakeKey(i), MakeFrame(side.model, MakeKey(i), kTokens, i));
   const kvt_peer_t peer = side.Connect(producer.url());
   for (int round = 0; round < 5; ++round) {
     Mapped memory(static_cast<size_t>(kBlocks) << 20);
@@ -214,8 +215,8 @@ TEST_P(FaultTest, ACancelledPushLeavesTheMemoryAlone) {
   kvt_status_t result = 1;
   const uint64_t length = frame.size();
   uint64_t operation = 0;
-  KVT_ASSERT_OK(kvt_peer_submit_push(peer, MakeKey(0).data(), 1, frame.data(), &length, &result, kLong,
-                                     &operation));
+  KVT_ASSERT_OK(
+      kvt_peer_submit_push(peer, MakeKey(0).data(), 1, frame.data(), &length, &result, kLong, &operation));
   KVT_EXPECT_OK(kvt_node_wait(side.node, operation, kLong, nullptr));
   EXPECT_EQ(receiver.Get(MakeKey(0)), frame);
 }

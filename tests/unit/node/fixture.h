@@ -199,7 +199,8 @@ struct Side {
 
 // A pull and its memory.
 struct Pull {
-  Pull(size_t count, size_t slot) : stride(slot), memory(count * slot, 0xee), lengths(count), results(count, 1) {}
+  Pull(size_t count, size_t slot)
+      : stride(slot), memory(count * slot, 0xee), lengths(count), results(count, 1) {}
   kvt_status_t Submit(kvt_peer_t peer, const std::vector<uint8_t>& keys, int64_t timeout_ms = kLong) {
     return kvt_peer_submit_pull(peer, keys.data(), results.size(), memory.data(), stride, lengths.data(),
                                 results.data(), timeout_ms, &operation);

@@ -1,6 +1,5 @@
 // Pushes into a peer's cache, and streams that are pulled while they are written.
 #include <poll.h>
-
 #include <stdlib.h>
 
 #include <filesystem>
@@ -20,8 +19,8 @@ struct Push {
     results.push_back(1);
   }
   kvt_status_t Submit(kvt_peer_t peer) {
-    return kvt_peer_submit_push(peer, keys.data(), lengths.size(), bytes.data(), lengths.data(), results.data(),
-                                kLong, &operation);
+    return kvt_peer_submit_push(peer, keys.data(), lengths.size(), bytes.data(), lengths.data(),
+                                results.data(), kLong, &operation);
   }
   kvt_status_t Wait(kvt_node_t node) { return kvt_node_wait(node, operation, kLong, &completion); }
   std::vector<uint8_t> keys, bytes;
@@ -65,16 +64,17 @@ TEST(Push, RefusesEachBadFrameOnItsOwn) {
   auto flipped = MakeFrame(sender.model, MakeKey(1), 8, 1);
   flipped[flipped.size() - 100] ^= 4;
   push.Add(1, flipped);
-  push.Add(2, MakeFrame(sender.model, MakeKey(77), 8, 2));                    // another key
-  push.Add(3, MakeFrame(other_model, MakeKey(3), 8, 3));                      // another model
-  push.Add(4, MakeFrame(sender.model, MakeKey(4), 8, 4, 0, 9));               // another namespace
-  push.Add(5, MakeFrame(sender.model, MakeKey(5), 256, 5));                   // too long for the peer
-  push.Add(6, std::vector<uint8_t>(100, 0));                                  // no frame at all
+  push.Add(2, MakeFrame(sender.model, MakeKey(77), 8, 2));       // another key
+  push.Add(3, MakeFrame(other_model, MakeKey(3), 8, 3));         // another model
+  push.Add(4, MakeFrame(sender.model, MakeKey(4), 8, 4, 0, 9));  // another namespace
+  push.Add(5, MakeFrame(sender.model, MakeKey(5), 256, 5));      // too long for the peer
+  push.Add(6, std::vector<uint8_t>(100, 0));                     // no frame at all
   push.Add(7, MakeFrame(sender.model, MakeKey(7), 8, 7));
   KVT_ASSERT_OK(push.Submit(peer));
   EXPECT_EQ(push.Wait(sender.node), KVT_ERR_CORRUPT);
-  EXPECT_EQ(push.results, (std::vector<kvt_status_t>{KVT_OK, KVT_ERR_CORRUPT, KVT_ERR_MISMATCH, KVT_ERR_MISMATCH,
-                                                     KVT_ERR_MISMATCH, KVT_ERR_LIMIT, KVT_ERR_CORRUPT, KVT_OK}));
+  EXPECT_EQ(push.results,
+            (std::vector<kvt_status_t>{KVT_OK, KVT_ERR_CORRUPT, KVT_ERR_MISMATCH, KVT_ERR_MISMATCH,
+                                       KVT_ERR_MISMATCH, KVT_ERR_LIMIT, KVT_ERR_CORRUPT, KVT_OK}));
   for (uint32_t i = 1; i < 7; ++i) EXPECT_TRUE(receiver.Get(MakeKey(i)).empty()) << i;
   EXPECT_FALSE(receiver.Get(MakeKey(7)).empty());
   EXPECT_EQ(receiver.Stats().corrupt, 2u);

@@ -84,10 +84,10 @@ std::vector<kvt_status_t> Client::Pull(const std::string& url, const std::vector
   if (!remote.ok()) return std::vector<kvt_status_t>(keys.size(), CodeOf(remote.status()));
   std::vector<uint8_t> memory(keys.size() * stride);
   std::vector<uint64_t> lengths(keys.size());
-  const auto operation = (*remote)->Submit(
-      std::make_shared<PullOp>(keys, memory.data(), stride,
-                               Results{statuses.data(), lengths.data(), keys.size()}),
-      Soon());
+  const auto operation =
+      (*remote)->Submit(std::make_shared<PullOp>(keys, memory.data(), stride,
+                                                 Results{statuses.data(), lengths.data(), keys.size()}),
+                        Soon());
   if (!operation.ok()) return std::vector<kvt_status_t>(keys.size(), CodeOf(operation.status()));
   EXPECT_TRUE(endpoint_->operations().Wait(*operation, Soon()).ok());
   for (size_t i = 0; i < keys.size(); ++i) {

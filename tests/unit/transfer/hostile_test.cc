@@ -67,9 +67,11 @@ TEST(HostileClient, IsToldWhyAndClosed) {
       {"an answer", hello + net::EncodeHead(EndMessage(1, 0)), KVT_ERR_CORRUPT, "not expected"},
       {"request twice", hello + pull + pull, KVT_ERR_CORRUPT, "does not follow"},
       {"no keys", hello + net::EncodeHead(PullMessage(1, 64, {})), KVT_ERR_CORRUPT, "keys"},
-      {"wrong table", hello + With<uint16_t>(net::EncodeHead(HeartbeatMessage()), 6, 10), KVT_ERR_CORRUPT, "Pull"},
+      {"wrong table", hello + With<uint16_t>(net::EncodeHead(HeartbeatMessage()), 6, 10), KVT_ERR_CORRUPT,
+       "Pull"},
       {"payload of a pull", hello + With<uint64_t>(pull, 16, 5) + "12345", KVT_ERR_CORRUPT, "payload"},
-      {"push lengths", hello + With<uint64_t>(push, 16, 99) + std::string(99, 'x'), KVT_ERR_CORRUPT, "length"},
+      {"push lengths", hello + With<uint64_t>(push, 16, 99) + std::string(99, 'x'), KVT_ERR_CORRUPT,
+       "length"},
   };
   for (const auto& c : cases) {
     RawClient client(server.port());
@@ -114,14 +116,16 @@ TEST(HostileClient, ThatDoesNotReadIsBounded) {
   client.Send(bytes);
   // It asks for 262,144 frames and reads none; cancels are answered, so they have a limit of their own.
   std::string cancels;
-  for (uint64_t i = 0; i < 70'000; ++i) cancels += net::EncodeHead(CancelMessage(MessageType::kCancel, i + 100));
+  for (uint64_t i = 0; i < 70'000; ++i)
+    cancels += net::EncodeHead(CancelMessage(MessageType::kCancel, i + 100));
   client.Send(cancels);
   while (server.counters().refused_limit.load() == 0) std::this_thread::yield();
   EXPECT_EQ(server.runtime()->memory_used(), before);
   server.ExpectGood();
 }
 
-// A seeded walk over the neighbourhood of a good conversation: nothing may crash, hang or leak into the store.
+// A seeded walk over the neighbourhood of a good conversation: nothing may crash, hang or leak into the
+// store.
 TEST(HostileClient, SeededMutations) {
   EndpointOptions options = ServerOptions();
   options.identity.stall_ms = 100;
@@ -226,10 +230,12 @@ TEST(HostileServer, NothingItSaysIsReportedAsGood) {
       {"slot", FramesHead(1, items(0, 1 << 20), 1 << 20) + frame, KVT_ERR_CORRUPT},
       {"sum", FramesHead(1, items(0, size), size + 1) + frame + "x", KVT_ERR_CORRUPT},
       {"sum below", FramesHead(1, items(0, size), size - 1) + frame, KVT_ERR_CORRUPT},
-      {"overflow", FramesHead(1, {wire::FrameItem(UINT64_MAX, 0, 0), wire::FrameItem(size + 1, 1, 0)}, size) + frame,
+      {"overflow",
+       FramesHead(1, {wire::FrameItem(UINT64_MAX, 0, 0), wire::FrameItem(size + 1, 1, 0)}, size) + frame,
        KVT_ERR_CORRUPT},
       {"huge", FramesHead(1, items(0, uint64_t{1} << 50), uint64_t{1} << 50), KVT_ERR_LIMIT},
-      {"twice in one", FramesHead(1, {wire::FrameItem(size, 0, 0), wire::FrameItem(size, 0, 0)}, 2 * size) + frame + frame,
+      {"twice in one",
+       FramesHead(1, {wire::FrameItem(size, 0, 0), wire::FrameItem(size, 0, 0)}, 2 * size) + frame + frame,
        KVT_ERR_CORRUPT},
       {"twice", FramesHead(1, items(0, size), size) + frame + FramesHead(1, items(0, size), size) + frame,
        KVT_ERR_CORRUPT, KVT_OK},
@@ -240,8 +246,9 @@ TEST(HostileServer, NothingItSaysIsReportedAsGood) {
       {"a request", net::EncodeHead(PullStreamMessage(1, MakeKey(0))), KVT_ERR_CORRUPT},
       {"cancelled nothing", net::EncodeHead(CancelMessage(MessageType::kCancelled, 1)), KVT_ERR_CORRUPT},
       {"goodbye", net::EncodeHead(GoodbyeMessage(Error(KVT_ERR_INTERNAL, "tired"))), KVT_ERR_PEER_DEAD},
-      {"another's frame", FramesHead(1, items(0, other.size()), other.size()) + other +
-                              net::EncodeHead(EndMessage(1, KVT_ERR_NOT_FOUND)),
+      {"another's frame",
+       FramesHead(1, items(0, other.size()), other.size()) + other +
+           net::EncodeHead(EndMessage(1, KVT_ERR_NOT_FOUND)),
        KVT_ERR_NOT_FOUND, KVT_ERR_MISMATCH},
       {"odd status", FramesHead(1, items(0, 0, 4711), 0) + net::EncodeHead(EndMessage(1, KVT_ERR_NOT_FOUND)),
        KVT_ERR_NOT_FOUND, KVT_ERR_IO},
@@ -260,7 +267,8 @@ TEST(HostileServer, ItsHelloIsCheckedToo) {
   Identity stranger = client.identity(), future = client.identity();
   stranger.model[0] ^= 1;
   future.version_min = future.version_max = 3;
-  for (const auto& [identity, code] : {std::pair(stranger, KVT_ERR_MISMATCH), std::pair(future, KVT_ERR_VERSION)}) {
+  for (const auto& [identity, code] :
+       {std::pair(stranger, KVT_ERR_MISMATCH), std::pair(future, KVT_ERR_VERSION)}) {
     RawServer server(identity, [](uint64_t) { return std::string(); });
     EXPECT_EQ(client.Connect(server.url()), code);
   }
@@ -285,7 +293,8 @@ TEST(Proxy, EveryFlippedByteIsFound) {
       FlippingProxy proxy(server.port(), to_server, at);
       Client client(100);
       const kvt_status_t status = client.Pull(proxy.url(), {MakeKey(0)}, 1 << 16)[0];
-      EXPECT_NE(status, KVT_OK) << (to_server ? "to" : "from") << " the server, byte " << at << " of " << total;
+      EXPECT_NE(status, KVT_OK) << (to_server ? "to" : "from") << " the server, byte " << at << " of "
+                                << total;
       found += status == KVT_ERR_CORRUPT;
     }
     EXPECT_GT(found, total / 2);
