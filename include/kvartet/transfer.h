@@ -68,6 +68,7 @@ KVT_API void kvt_node_destroy(kvt_node_t node);
 /* Connects to another node and shakes hands.
  * @return KVT_OK; KVT_ERR_TIMEOUT; KVT_ERR_PEER_DEAD (refused, or closed in the handshake); KVT_ERR_STALLED;
  * KVT_ERR_VERSION (names both wire versions); KVT_ERR_MISMATCH (names model or namespace);
+ * KVT_ERR_LIMIT (the other side has as many connections as it takes);
  * KVT_ERR_INVALID_ARGUMENT; KVT_ERR_CLOSED; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Owner: the node; the
  * caller may end it earlier with kvt_peer_destroy. Threads: any. Blocks: up to timeout_ms. Since: 0.1. */
 KVT_API kvt_status_t kvt_node_connect(kvt_node_t node, const char* url, size_t url_len, int64_t timeout_ms,
