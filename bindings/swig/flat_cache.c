@@ -29,17 +29,16 @@ static int64_t FlatItemsBegin(flat_items_t* items, size_t count, flat_error_t er
   items->lengths = items->few_lengths;
   items->results = items->few_results;
   if (count > FLAT_FEW) {
-    items->lengths = calloc(count, sizeof *items->lengths);
-    items->results = calloc(count, sizeof *items->results);
+    items->lengths = malloc(count * sizeof *items->lengths);
+    items->results = malloc(count * sizeof *items->results);
     if (items->lengths == NULL || items->results == NULL) {
       free(items->lengths);
       free(items->results);
       return FlatNoMemory(error, count * 12);
     }
-  } else {
-    memset(items->few_lengths, 0, sizeof items->few_lengths);
-    memset(items->few_results, 0, sizeof items->few_results);
   }
+  memset(items->lengths, 0, count * sizeof *items->lengths);
+  FlatUnreached(items->results, count);
   return 0;
 }
 

@@ -34,6 +34,11 @@ static void FlatOperationEnd(flat_object_t* object) {
   free(operation);
 }
 
+/* Until the library writes an item's status it was not reached. */
+static void FlatUnreached(kvt_status_t* results, size_t count) {
+  for (size_t i = 0; i < count; ++i) results[i] = KVT_ERR_CANCELLED;
+}
+
 /* A record for `count` items with copies of keys; NULL when there is no memory. */
 static flat_operation_t* FlatOperationNew(int node, int64_t owner, const uint8_t* keys, size_t count) {
   flat_operation_t* const operation = calloc(1, sizeof *operation);
@@ -50,6 +55,7 @@ static flat_operation_t* FlatOperationNew(int node, int64_t owner, const uint8_t
     FlatOperationEnd(&operation->object);
     return NULL;
   }
+  FlatUnreached(operation->results, count);
   return operation;
 }
 

@@ -211,13 +211,7 @@ extern "C" {
     pub fn kvtf_header_abi_version() -> i64;
     pub fn kvtf_version(buf: *mut u8, cap: usize) -> i64;
     pub fn kvtf_status_name(status: i64, buf: *mut u8, cap: usize) -> i64;
-    pub fn kvtf_defaults(
-        record: i64,
-        buf: *mut u8,
-        cap: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_defaults(record: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_event_wait(fd: i64, timeout_ms: i64, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_memory_create(bytes: i64, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_memory_destroy(memory: i64, err: *mut u8, err_cap: usize) -> i64;
@@ -229,20 +223,8 @@ extern "C" {
         err: *mut u8,
         err_cap: usize,
     ) -> i64;
-    pub fn kvtf_memory_read(
-        memory: i64,
-        offset: i64,
-        buf: *mut u8,
-        cap: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
-    pub fn kvtf_runtime_create(
-        options: *const u8,
-        options_len: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_memory_read(memory: i64, offset: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_runtime_create(options: *const u8, options_len: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_runtime_close(runtime: i64, timeout_ms: i64, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_runtime_destroy(runtime: i64);
     pub fn kvtf_runtime_memory_used(runtime: i64, err: *mut u8, err_cap: usize) -> i64;
@@ -259,20 +241,8 @@ extern "C" {
         err_cap: usize,
     ) -> i64;
     pub fn kvtf_model_destroy(model: i64);
-    pub fn kvtf_model_fingerprint(
-        model: i64,
-        buf: *mut u8,
-        cap: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
-    pub fn kvtf_model_canonical(
-        model: i64,
-        buf: *mut u8,
-        cap: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_model_fingerprint(model: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_model_canonical(model: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_model_compare(left: i64, right: i64, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_keys_compute(
         model: i64,
@@ -384,12 +354,7 @@ extern "C" {
         err: *mut u8,
         err_cap: usize,
     ) -> i64;
-    pub fn kvtf_frame_verify(
-        frame: *const u8,
-        frame_len: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_frame_verify(frame: *const u8, frame_len: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_frame_describe(
         frame: *const u8,
         frame_len: usize,
@@ -398,13 +363,7 @@ extern "C" {
         err: *mut u8,
         err_cap: usize,
     ) -> i64;
-    pub fn kvtf_cache_open(
-        runtime: i64,
-        url: *const u8,
-        url_len: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_cache_open(runtime: i64, url: *const u8, url_len: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_cache_close(cache: i64, timeout_ms: i64, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_cache_destroy(cache: i64);
     pub fn kvtf_cache_put(
@@ -430,27 +389,9 @@ extern "C" {
         err: *mut u8,
         err_cap: usize,
     ) -> i64;
-    pub fn kvtf_cache_match(
-        cache: i64,
-        keys: *const u8,
-        keys_len: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
-    pub fn kvtf_cache_remove(
-        cache: i64,
-        keys: *const u8,
-        keys_len: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
-    pub fn kvtf_cache_stats(
-        cache: i64,
-        buf: *mut u8,
-        cap: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_cache_match(cache: i64, keys: *const u8, keys_len: usize, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_cache_remove(cache: i64, keys: *const u8, keys_len: usize, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_cache_stats(cache: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_cache_store(
         cache: i64,
         codec: i64,
@@ -500,13 +441,7 @@ extern "C" {
         err_cap: usize,
     ) -> i64;
     pub fn kvtf_cache_event_fd(cache: i64, err: *mut u8, err_cap: usize) -> i64;
-    pub fn kvtf_cache_poll(
-        cache: i64,
-        buf: *mut u8,
-        cap: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_cache_poll(cache: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_cache_submit_put(
         cache: i64,
         keys: *const u8,
@@ -570,13 +505,7 @@ extern "C" {
         err_cap: usize,
     ) -> i64;
     pub fn kvtf_operation_cancel(operation: i64, err: *mut u8, err_cap: usize) -> i64;
-    pub fn kvtf_operation_results(
-        operation: i64,
-        buf: *mut u8,
-        cap: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_operation_results(operation: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_operation_frame(
         operation: i64,
         item: i64,
@@ -602,13 +531,7 @@ extern "C" {
     pub fn kvtf_node_serve(node: i64, cache: i64, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_node_close(node: i64, timeout_ms: i64, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_node_destroy(node: i64);
-    pub fn kvtf_node_stats(
-        node: i64,
-        buf: *mut u8,
-        cap: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_node_stats(node: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_node_event_fd(node: i64, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_node_poll(node: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_node_connect(
@@ -683,13 +606,7 @@ extern "C" {
         err_cap: usize,
     ) -> i64;
     pub fn kvtf_verifier_destroy(verifier: i64);
-    pub fn kvtf_verifier_next(
-        verifier: i64,
-        buf: *mut u8,
-        cap: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_verifier_next(verifier: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_verifier_drafted(
         verifier: i64,
         tokens: *const u8,
@@ -698,13 +615,7 @@ extern "C" {
         err: *mut u8,
         err_cap: usize,
     ) -> i64;
-    pub fn kvtf_verifier_loaded(
-        verifier: i64,
-        status: i64,
-        microseconds: i64,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_verifier_loaded(verifier: i64, status: i64, microseconds: i64, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_verifier_verified(
         verifier: i64,
         tokens: *const u8,
@@ -715,23 +626,11 @@ extern "C" {
         err: *mut u8,
         err_cap: usize,
     ) -> i64;
-    pub fn kvtf_verifier_rechecked(
-        verifier: i64,
-        token: i64,
-        microseconds: i64,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_verifier_rechecked(verifier: i64, token: i64, microseconds: i64, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_verifier_rolled_back(verifier: i64, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_verifier_committed(verifier: i64, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_verifier_cancel(verifier: i64, err: *mut u8, err_cap: usize) -> i64;
-    pub fn kvtf_verifier_stats(
-        verifier: i64,
-        buf: *mut u8,
-        cap: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_verifier_stats(verifier: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_fidelity_classify(
         alone: *const u8,
         alone_len: usize,
@@ -749,34 +648,10 @@ extern "C" {
     ) -> i64;
     pub fn kvtf_meter_create(runtime: i64, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_meter_destroy(meter: i64);
-    pub fn kvtf_meter_json(
-        meter: i64,
-        buf: *mut u8,
-        cap: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
-    pub fn kvtf_meter_advice(
-        meter: i64,
-        buf: *mut u8,
-        cap: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
-    pub fn kvtf_request_begin(
-        meter: i64,
-        way: *const u8,
-        way_len: usize,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
-    pub fn kvtf_request_part(
-        meter: i64,
-        request: i64,
-        part: i64,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_meter_json(meter: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_meter_advice(meter: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_request_begin(meter: i64, way: *const u8, way_len: usize, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_request_part(meter: i64, request: i64, part: i64, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_request_attribute(
         meter: i64,
         request: i64,
@@ -787,13 +662,7 @@ extern "C" {
         err_cap: usize,
     ) -> i64;
     pub fn kvtf_request_first_token(meter: i64, request: i64, err: *mut u8, err_cap: usize) -> i64;
-    pub fn kvtf_request_count(
-        meter: i64,
-        request: i64,
-        counter: i64,
-        amount: i64,
-        err: *mut u8,
-        err_cap: usize,
-    ) -> i64;
+    pub fn kvtf_request_count(meter: i64, request: i64, counter: i64, amount: i64, err: *mut u8, err_cap: usize)
+        -> i64;
     pub fn kvtf_request_end(meter: i64, request: i64, err: *mut u8, err_cap: usize) -> i64;
 }
