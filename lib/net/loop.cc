@@ -158,9 +158,9 @@ void Loop::ArmTimer() {
 }
 
 void Loop::RunTimers() {
-  // Timers added by a timer wait for the next round.
-  const Time due = Clock::now();
-  while (!timers_.empty() && timers_.begin()->first.first <= due) {
+  // By now(), not by the clock: a timer that arms itself for later than now() waits for the next round, however
+  // long this thread was held up.
+  while (!timers_.empty() && timers_.begin()->first.first <= now_) {
     auto entry = timers_.extract(timers_.begin());
     timer_times_.erase(entry.key().second);
     entry.mapped()();

@@ -97,6 +97,25 @@ TEST(TokenBucket, DebtIsPaidBack) {
   EXPECT_EQ(TokenBucket(0, now).Available(now, 1), UINT64_MAX);
 }
 
+// A thread that was held up must not run a timer that arms itself by now() over and over within one round.
+TEST(Loop, ATimerThatArmsItselfWaitsForTheNextRound) {
+  const auto loop = *Loop::Create();
+  std::vector<Loop::Time> rounds;
+  std::function<void()> again = [&] {
+    if (!rounds.empty() && rounds.back() == loop->now()) return loop->Stop();
+    rounds.push_back(loop->now());
+    if (rounds.size() == 4) return loop->Stop();
+    loop->At(loop->now() + std::chrono::milliseconds(1), again);
+  };
+  loop->Post([&] {
+    loop->At(loop->now() + std::chrono::milliseconds(1), again);
+    // Held up until several of its periods are over.
+    while (Loop::Clock::now() < loop->now() + std::chrono::milliseconds(20)) std::this_thread::yield();
+  });
+  loop->Run();
+  EXPECT_EQ(rounds.size(), 4u);
+}
+
 TEST(Loop, RunsTasksTimersAndWatchesInTheirOrder) {
   const auto loop = *Loop::Create();
   int fds[2];
