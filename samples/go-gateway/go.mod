@@ -1,0 +1,7 @@
+module kvartet/samples/go-gateway
+
+go 1.19
+
+require kvartet v0.0.0
+
+replace kvartet => ../../bindings/go
