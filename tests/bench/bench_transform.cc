@@ -104,7 +104,8 @@ std::vector<Shape> ShapesOf(const std::vector<uint8_t>& profile) {
   Check(kvt_profile_describe(profile.data(), profile.size(), text.data(), text.size(), &needed),
         "kvt_profile_describe");
   std::vector<Shape> shapes;
-  for (const auto& group : nlohmann::json::parse(text.substr(0, needed))["groups"])
+  const auto description = nlohmann::json::parse(text.substr(0, needed));
+  for (const auto& group : description.at("groups"))
     shapes.push_back({group["width"].get<size_t>(), group["components"].get<size_t>()});
   return shapes;
 }
