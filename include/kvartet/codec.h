@@ -41,9 +41,9 @@ KVT_API void kvt_codec_options_init(kvt_codec_options_t* options, size_t struct_
  *   kivi2, kivi4   asymmetric 2 or 4 bits; K per channel over groups of tokens, V per token over groups of
  * channels; f16 scale and minimum a group (KIVI, arXiv 2402.02750).
  *   transform   a calibrated projection of groups of layers, and static bits for each of its components; a
- * frame's layers are whole groups of the profile, and its heads are the profile's. NaN and infinities in lossy codecs: NaN
- * decodes as 0 and infinities as the largest finite value of their group's type, and both are counted; raw
- * keeps every bit.
+ * frame's layers are whole groups of the profile, and its heads are the profile's. NaN and infinities in
+ * lossy codecs: NaN decodes as 0 and infinities as the largest finite value of their group's type, and both
+ * are counted; raw keeps every bit.
  * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_UNSUPPORTED (an unknown name, or a lossy codec on fp8
  * rows); KVT_ERR_CORRUPT, KVT_ERR_VERSION, KVT_ERR_MISMATCH (a profile that is damaged, or of another
  * model); KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Owner: the caller. Threads: any; a codec is immutable
