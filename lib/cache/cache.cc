@@ -19,6 +19,8 @@ StatusOr<std::unique_ptr<Tier>> OpenTier(const std::shared_ptr<Runtime>& runtime
   }
   KVT_RETURN_IF_ERROR(url.CheckOptions({"capacity"}));
   KVT_ASSIGN_OR_RETURN(const uint64_t capacity, url.Size("capacity", 0));
+  if (capacity == 0 && url.options.contains("capacity"))
+    return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("url \"", text, "\": capacity is less than 1 B"));
   if (url.scheme == "file") return FileTier::Open(runtime, url.rest, capacity);
   if (!url.rest.empty())
     return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("url \"", text, "\": mem: takes no path"));

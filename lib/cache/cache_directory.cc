@@ -215,7 +215,10 @@ StatusOr<std::unique_ptr<SegmentFile>> CacheDirectory::Segment(uint64_t id, bool
 }
 
 StatusOr<std::unique_ptr<SegmentFile>> CacheDirectory::CreateSegment(uint64_t id) const {
-  KVT_ASSIGN_OR_RETURN(auto file, Segment(id, true));
+  auto created = Segment(id, true);
+  // The directory is gone, not something that the caller named.
+  if (CodeOf(created.status()) == KVT_ERR_NOT_FOUND) return Error(KVT_ERR_IO, created.status().message());
+  KVT_ASSIGN_OR_RETURN(auto file, std::move(created));
   KVT_RETURN_IF_ERROR(SyncNames());
   return file;
 }

@@ -43,6 +43,16 @@ StatusOr<std::unique_ptr<FileTier>> FileTier::Open(std::shared_ptr<Runtime> runt
   return tier;
 }
 
+FileTier::WriteLock::~WriteLock() {
+  const auto lines = std::exchange(tier_->log_, {});
+  tier_->write_mu_.Unlock();
+  for (const auto& [level, line] : lines) tier_->runtime_->Log(level, line);
+}
+
+void FileTier::LogLater(int32_t level, const Status& why) {
+  log_.emplace_back(level, absl::StrCat("cache: ", why.message()));
+}
+
 uint64_t FileTier::slack_bytes() const {
   return std::max(capacity_ / 4, 2 * segment_bytes_) + segment_bytes_;
 }
@@ -58,7 +68,7 @@ StatusOr<std::unique_ptr<StagedPut>> FileTier::Stage(const Key& key, const Frame
     return Error(KVT_ERR_LIMIT,
                  absl::StrCat("the frame takes ", record, " bytes, the capacity is ", capacity_));
   }
-  MutexLock lock(&write_mu_);
+  WriteLock lock(this);
   KVT_RETURN_IF_ERROR(CheckOpen());
   if (Contains(key)) return std::unique_ptr<StagedPut>();
   KVT_RETURN_IF_ERROR(MakeRoom(record));
@@ -86,7 +96,7 @@ Status FileTier::Commit(std::unique_ptr<StagedPut> staged) {
   const uint64_t record = RecordBytes(entry.length);
   Status flushed;
   {
-    MutexLock lock(&write_mu_);
+    WriteLock lock(this);
     flushed = SyncUpTo(entry.segment, entry.offset + record);
   }
   MutexLock lock(&mu_);
@@ -129,7 +139,7 @@ bool FileTier::Contains(const Key& key) const {
 }
 
 StatusOr<uint64_t> FileTier::Remove(absl::Span<const Key> keys) {
-  MutexLock lock(&write_mu_);
+  WriteLock lock(this);
   KVT_RETURN_IF_ERROR(CheckOpen());
   std::vector<RecordHeader> tombstones;
   {
@@ -149,7 +159,7 @@ StatusOr<uint64_t> FileTier::Remove(absl::Span<const Key> keys) {
 }
 
 Status FileTier::Flush() {
-  MutexLock lock(&write_mu_);
+  WriteLock lock(this);
   if (active_ == nullptr) return OkStatus();
   uint64_t size = 0;
   {
@@ -161,11 +171,11 @@ Status FileTier::Flush() {
 
 void FileTier::Close() {
   Status flushed = Flush();
-  MutexLock lock(&write_mu_);
+  WriteLock lock(this);
   if (closed_) return;
   closed_ = true;
   if (flushed.ok()) flushed = SaveUseOrder();
-  if (!flushed.ok()) runtime_->Log(KVT_LOG_ERROR, absl::StrCat("cache: close: ", flushed.message()));
+  if (!flushed.ok()) LogLater(KVT_LOG_ERROR, Annotate(flushed, "close"));
   active_.reset();
   directory_->Unlock();
   MutexLock index_lock(&mu_);

@@ -11,6 +11,7 @@
 #include <list>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -75,7 +76,22 @@ class FileTier : public Tier {
   struct Put;
   struct Found;
 
+  // Holds write_mu_. What is to be logged meanwhile is logged after it: the host's sink may call the cache.
+  class ABSL_SCOPED_LOCKABLE WriteLock {
+   public:
+    explicit WriteLock(FileTier* tier) ABSL_EXCLUSIVE_LOCK_FUNCTION(tier->write_mu_) : tier_(tier) {
+      tier_->write_mu_.Lock();
+    }
+    ~WriteLock() ABSL_UNLOCK_FUNCTION();
+    WriteLock(const WriteLock&) = delete;
+    WriteLock& operator=(const WriteLock&) = delete;
+
+   private:
+    FileTier* const tier_;
+  };
+
   FileTier(std::shared_ptr<Runtime> runtime, std::unique_ptr<CacheDirectory> directory, uint64_t capacity);
+  void LogLater(int32_t level, const Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_);
 
   // file_tier_open.cc
   Status Rebuild() ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_);
@@ -120,6 +136,7 @@ class FileTier : public Tier {
 
   Mutex write_mu_ ABSL_ACQUIRED_BEFORE(mu_);
   CondVar synced_;
+  std::vector<std::pair<int32_t, std::string>> log_ ABSL_GUARDED_BY(write_mu_);
   bool closed_ ABSL_GUARDED_BY(write_mu_) = false;
   bool compacting_ ABSL_GUARDED_BY(write_mu_) = false;
   std::shared_ptr<Segment> active_ ABSL_GUARDED_BY(write_mu_);  // null: the next append makes one

@@ -23,7 +23,7 @@ Status FileTier::EnsureActive(uint64_t bytes) {
     active_.reset();
     // A hint, so the append goes on without it.
     const Status saved = SaveUseOrder();
-    if (!saved.ok()) runtime_->Log(KVT_LOG_WARNING, absl::StrCat("cache: ", saved.message()));
+    if (!saved.ok()) LogLater(KVT_LOG_WARNING, saved);
   }
   KVT_RETURN_IF_ERROR(CheckOpen());
   auto segment = std::make_shared<Segment>();
@@ -43,7 +43,7 @@ StatusOr<uint64_t> FileTier::Append(Bytes header, Bytes frame) {
   if (!written.ok()) {
     // Should this fail too, the next append overwrites the rest; it is no whole record in any case.
     const Status truncated = active_->file->Truncate(offset);
-    if (!truncated.ok()) runtime_->Log(KVT_LOG_WARNING, absl::StrCat("cache: ", truncated.message()));
+    if (!truncated.ok()) LogLater(KVT_LOG_WARNING, truncated);
     return written;
   }
   const uint64_t bytes = header.size() + frame.size() + padding;
@@ -74,7 +74,7 @@ Status FileTier::SyncUpTo(const std::shared_ptr<Segment>& segment, uint64_t end)
       segment->failure_text = std::string(flushed.message());
       if (active_ == segment) active_.reset();
       const Status truncated = segment->file->Truncate(segment->synced);
-      if (!truncated.ok()) runtime_->Log(KVT_LOG_ERROR, absl::StrCat("cache: ", truncated.message()));
+      if (!truncated.ok()) LogLater(KVT_LOG_ERROR, truncated);
       MutexLock lock(&mu_);
       physical_ -= segment->size - segment->synced;
       segment->size = segment->synced;

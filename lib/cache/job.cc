@@ -24,13 +24,15 @@ void Job::Start(const std::shared_ptr<Job>& job) {
 }
 
 void Job::Step() {
-  const size_t begin = next_.fetch_add(chunk_, std::memory_order_relaxed);
-  if (begin < count_) {
+  for (;;) {
+    const size_t begin = next_.fetch_add(chunk_, std::memory_order_relaxed);
+    if (begin >= count_) break;
     RunChunk(begin, std::min(count_, begin + chunk_));
-    if (next_.load(std::memory_order_relaxed) < count_) {
-      runtime_->Submit([job = shared_from_this()] { job->Step(); });
-      return;
-    }
+    if (next_.load(std::memory_order_relaxed) >= count_) break;
+    // The rest of a stopped operation is only reported, which is not worth a turn each: a cancel waits for it.
+    if (!Stop().ok()) continue;
+    runtime_->Submit([job = shared_from_this()] { job->Step(); });
+    return;
   }
   if (runners_.fetch_sub(1, std::memory_order_acq_rel) == 1) End();
 }

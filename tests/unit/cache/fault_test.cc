@@ -219,6 +219,9 @@ TEST(CacheFault, StrangePlacesAreRefusedWithTheReason) {
   EXPECT_EQ(CodeOf(OpenAt(dir.path() + "/odd", "?size=1GiB").status()), KVT_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(CodeOf(Cache::Open(MakeRuntime(), "redis://host").status()), KVT_ERR_UNSUPPORTED);
   EXPECT_EQ(CodeOf(Cache::Open(MakeRuntime(), "mem:/path").status()), KVT_ERR_INVALID_ARGUMENT);
+  // Not "no limit".
+  EXPECT_EQ(CodeOf(Cache::Open(MakeRuntime(), "mem:?capacity=0").status()), KVT_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(CodeOf(Cache::Open(MakeRuntime(), "mem:?capacity=0.1B").status()), KVT_ERR_INVALID_ARGUMENT);
 }
 
 TEST(CacheFault, AnotherFormatVersionIsRefused) {
@@ -268,6 +271,41 @@ TEST(CacheFault, ADamagedOrderOfUseIsOnlyForgotten) {
     ASSERT_TRUE(cache.ok()) << cache.status();
     EXPECT_EQ(*(*cache)->Match(MakeKeys(0, 3)), 3u);
   }
+}
+
+// The log may call the cache, as runtime.h says: what it reports here happens in the middle of an append.
+TEST(CacheFault, ADeletedDirectoryIsNoMissingFrameAndItsLogMayCallTheCache) {
+  struct Sink {
+    Cache* cache = nullptr;
+    int lines = 0;
+    static void Log(void* context, int32_t, const char*, size_t) {
+      auto* sink = static_cast<Sink*>(context);
+      ++sink->lines;
+      if (sink->cache == nullptr) return;
+      EXPECT_TRUE(sink->cache->Remove(MakeKeys(1000, 1)).ok());
+    }
+  } sink;
+  kvt_runtime_options_t options = {};
+  options.struct_size = sizeof options;
+  options.threads = 1;
+  options.log = Sink::Log;
+  options.log_context = &sink;
+  options.log_level = KVT_LOG_WARNING;
+  TempDir dir;
+  const std::string path = dir.path() + "/cache";
+  auto cache = Cache::Open(*Runtime::Create(options), absl::StrCat("file:", path, "?capacity=1MiB"));
+  ASSERT_TRUE(cache.ok()) << cache.status();
+  sink.cache = cache->get();
+  Status put = (*cache)->Put(MakeKey(0), AsBytes(MakeFrame(0)));
+  ASSERT_TRUE(put.ok()) << put;
+  std::filesystem::remove_all(path);
+  for (uint32_t number = 1; put.ok() && number < 1000; ++number)
+    put = (*cache)->Put(MakeKey(number), AsBytes(MakeFrame(number)));
+  EXPECT_EQ(CodeOf(put), KVT_ERR_IO) << put;
+  EXPECT_TRUE(absl::StrContains(put.message(), path)) << put;
+  EXPECT_EQ(sink.lines, 1);
+  EXPECT_EQ(CodeOf((*cache)->Remove(MakeKeys(0, 1)).status()), KVT_ERR_IO);
+  sink.cache = nullptr;
 }
 
 }  // namespace
