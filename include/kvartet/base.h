@@ -86,8 +86,9 @@ KVT_API const char* kvt_status_name(kvt_status_t status);
 
 /* Copies the text of the calling thread's last failure, without a NUL.
  * @param buf, cap     where to; (NULL, 0) probes.
- * @param needed       out, may be NULL: the text's bytes.
- * @return KVT_OK; KVT_ERR_BUFFER_TOO_SMALL.
+ * @param needed       out, may be NULL if buf is not: the text's bytes.
+ * @return KVT_OK; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_INVALID_ARGUMENT (buf is NULL and cap is not 0, or both
+ * pointers are NULL). It has no text of its own.
  * The text is cleared by the next successful call on this thread that can fail. Threads: any. Blocks: no.
  * Since: 0.1. */
 KVT_API kvt_status_t kvt_last_error(char* buf, size_t cap, size_t* needed);

@@ -3,8 +3,8 @@
  * Places are URLs:
  *   mem:?capacity=4GiB                      the process's memory
  *   file:/var/cache/kvartet?capacity=200GiB a directory of append-only segments; one process at a time
- * Sizes take B, KB, MB, GB, TB, KiB, MiB, GiB, TiB; without a capacity there is no limit; the least for file:
- * is 1 MiB. When the capacity is reached the least recently used frames go.
+ * Sizes take B, KB, MB, GB, TB, KiB, MiB, GiB, TiB; without a capacity there is no limit; the least is 1 B, for
+ * file: 1 MiB. When the capacity is reached the least recently used frames go.
  *
  * A store is visible once it is whole and checksummed; a failed or torn one never is. A put of file: that
  * ended with KVT_OK has been flushed: it survives the death of the process, and of the machine if the disk
@@ -49,7 +49,8 @@ KVT_API void kvt_cache_destroy(kvt_cache_t cache);
  * lengths.
  * @param results   out, count statuses, written before completion; each item's own: KVT_OK; KVT_ERR_CORRUPT
  * (not a whole frame); KVT_ERR_MISMATCH (the frame carries another key); KVT_ERR_DISK_FULL; KVT_ERR_IO;
- * KVT_ERR_LIMIT; KVT_ERR_CANCELLED; KVT_ERR_TIMEOUT. A key that is there already keeps its frame: KVT_OK.
+ * KVT_ERR_LIMIT (memory, capacity, open files); KVT_ERR_OUT_OF_MEMORY; KVT_ERR_VERSION (a frame of another
+ * format version); KVT_ERR_CANCELLED; KVT_ERR_TIMEOUT. A key that is there already keeps its frame: KVT_OK.
  * @param operation out.
  * @return KVT_OK: submitted; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_CLOSED; KVT_ERR_LIMIT; KVT_ERR_STALE_HANDLE;
  * KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: no. Since: 0.1. */
@@ -111,14 +112,16 @@ KVT_API kvt_status_t kvt_cache_event_fd(kvt_cache_t cache, int32_t* fd);
 KVT_API kvt_status_t kvt_cache_match(kvt_cache_t cache, const uint8_t* keys, size_t count, size_t* matched);
 
 /* Copies one frame out, checked whole.
- * @return KVT_OK; KVT_ERR_NOT_FOUND; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_CORRUPT; KVT_ERR_IO; KVT_ERR_CLOSED;
+ * @return KVT_OK; KVT_ERR_NOT_FOUND; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_CORRUPT; KVT_ERR_IO; KVT_ERR_LIMIT
+ * (memory, for file:); KVT_ERR_OUT_OF_MEMORY; KVT_ERR_CLOSED; KVT_ERR_INVALID_ARGUMENT;
  * KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: file: for the disk. Since: 0.1. */
 KVT_API kvt_status_t kvt_cache_get(kvt_cache_t cache, const uint8_t key[KVT_KEY_BYTES], uint8_t* buf,
                                    size_t cap, size_t* needed);
 
 /* Removes frames; keys that are absent are skipped. @param removed out, may be NULL.
- * @return KVT_OK; KVT_ERR_IO; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_CLOSED; KVT_ERR_STALE_HANDLE;
- * KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: file: for the disk. Since: 0.1. */
+ * @return KVT_OK; KVT_ERR_IO, KVT_ERR_DISK_FULL, KVT_ERR_LIMIT (open files): the frames are gone from this
+ * handle, but may be back when the directory is opened again; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_CLOSED;
+ * KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: file: for the disk. Since: 0.1. */
 KVT_API kvt_status_t kvt_cache_remove(kvt_cache_t cache, const uint8_t* keys, size_t count, size_t* removed);
 
 typedef struct kvt_cache_stats_s {

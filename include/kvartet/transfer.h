@@ -68,7 +68,8 @@ KVT_API void kvt_node_destroy(kvt_node_t node);
 /* Connects to another node and shakes hands.
  * @return KVT_OK; KVT_ERR_TIMEOUT; KVT_ERR_PEER_DEAD (refused, or closed in the handshake); KVT_ERR_STALLED;
  * KVT_ERR_VERSION (names both wire versions); KVT_ERR_MISMATCH (names model or namespace);
- * KVT_ERR_LIMIT (the other side has as many connections as it takes);
+ * KVT_ERR_LIMIT (the other side has as many connections as it takes, or this process as many files);
+ * KVT_ERR_CORRUPT (the other side does not speak this protocol);
  * KVT_ERR_INVALID_ARGUMENT; KVT_ERR_CLOSED; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Owner: the node; the
  * caller may end it earlier with kvt_peer_destroy. Threads: any. Blocks: up to timeout_ms. Since: 0.1. */
 KVT_API kvt_status_t kvt_node_connect(kvt_node_t node, const char* url, size_t url_len, int64_t timeout_ms,
@@ -82,9 +83,9 @@ KVT_API void kvt_peer_destroy(kvt_peer_t peer);
  * @param stride    bytes of a slot. @param lengths out, count: the frames' bytes.
  * @param results   out, count, each: KVT_OK (in place, every checksum verified); KVT_ERR_NOT_FOUND;
  * KVT_ERR_UNAVAILABLE (the peer serves no cache); KVT_ERR_BUFFER_TOO_SMALL (lengths[i] says how much);
- * KVT_ERR_CORRUPT; KVT_ERR_MISMATCH; KVT_ERR_PEER_DEAD;
- * KVT_ERR_STALLED; KVT_ERR_TIMEOUT; KVT_ERR_CANCELLED; KVT_ERR_CLOSED (the peer's cache). All memory is
- * borrowed until the operation is done. Several pulls may be in flight.
+ * KVT_ERR_CORRUPT; KVT_ERR_MISMATCH; KVT_ERR_IO or KVT_ERR_LIMIT (the peer's disk or memory);
+ * KVT_ERR_PEER_DEAD; KVT_ERR_STALLED; KVT_ERR_TIMEOUT; KVT_ERR_CANCELLED; KVT_ERR_CLOSED (the peer's cache).
+ * All memory is borrowed until the operation is done. Several pulls may be in flight.
  * @return KVT_OK: submitted; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_CLOSED; KVT_ERR_PEER_DEAD; KVT_ERR_LIMIT;
  * KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_peer_submit_pull(kvt_peer_t peer, const uint8_t* keys, size_t count, uint8_t* base,
@@ -106,7 +107,8 @@ KVT_API kvt_status_t kvt_peer_submit_push(kvt_peer_t peer, const uint8_t* keys, 
  * Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_stream_open(kvt_node_t node, const uint8_t key[KVT_KEY_BYTES], kvt_stream_t* stream);
 
-/* Appends one frame (copied). @return KVT_OK; KVT_ERR_CORRUPT (not a whole frame); KVT_ERR_CLOSED;
+/* Appends one frame (copied). @return KVT_OK; KVT_ERR_CORRUPT (not a whole frame); KVT_ERR_VERSION;
+ * KVT_ERR_MISMATCH (of another model or namespace than the node's); KVT_ERR_CLOSED;
  * KVT_ERR_LIMIT (memory limit of the runtime); KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE;
  * KVT_ERR_INVALID_ARGUMENT. Threads: one at a time. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_stream_append(kvt_stream_t stream, const uint8_t* frame, size_t frame_len);
