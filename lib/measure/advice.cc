@@ -72,6 +72,13 @@ std::string LinkVerdict(const Roles& roles, bool pays) {
   if (roles.raw == nullptr || lossy == nullptr) return "";
   const std::string raw_time = Time(AfterPrefill(*roles.raw)), lossy_time = Time(AfterPrefill(*lossy));
   if (!pays) {
+    const double saved = AfterPrefill(*roles.raw) - AfterPrefill(*lossy);
+    if (saved > 0) {
+      return absl::StrFormat(
+          "; raw is best on this link (%s from the end of prefill to the first token; the %s that lossy "
+          "frames save are not worth their loss)",
+          raw_time, Time(saved));
+    }
     return absl::StrFormat(
         "; raw is best on this link (%s from the end of prefill to the first token, lossy %s)", raw_time,
         lossy_time);

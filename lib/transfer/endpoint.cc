@@ -45,7 +45,8 @@ class Promise {
 StatusOr<net::Address> Resolve(Core* core, const net::Place& place, Deadline deadline) {
   if (!net::NeedsLookup(place)) return net::Resolve(place);
   auto promise = std::make_shared<Promise<net::Address>>();
-  core->Work([promise, place, setter = Promise<net::Address>::Setter(promise)] {
+  // Not counted as the node's work, so that destroy does not wait for a name server.
+  core->runtime->Submit([promise, place, setter = Promise<net::Address>::Setter(promise)] {
     promise->Set(net::Resolve(place));
   });
   auto address = promise->Wait(deadline);

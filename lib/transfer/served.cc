@@ -128,6 +128,7 @@ Status Served::OnPull(Bytes control) {
     return Error(KVT_ERR_LIMIT, absl::StrCat("message Pull: ", pulled.keys.size(), " keys beside ",
                                              pending_keys_, " outstanding; the most is ", kKeysPerMessage,
                                              " a message, ", kMaxKeys, " a connection"));
+  KVT_ASSIGN_OR_RETURN(pulled.lease, MemoryLease::Take(core_->runtime, pulled.keys.size() * sizeof(Key)));
   pulled.request = pull->request();
   pulled.slot_bytes = pull->slot_bytes();
   pending_keys_ += pulled.keys.size();

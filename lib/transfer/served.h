@@ -61,6 +61,7 @@ class Served : public net::Channel::Handler, public std::enable_shared_from_this
   struct Pulled {
     uint64_t request = 0, slot_bytes = 0;
     std::vector<Key> keys;
+    MemoryLease lease;  // for the keys
     size_t next = 0;
   };
   struct StreamPulled {
