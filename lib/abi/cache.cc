@@ -71,10 +71,10 @@ extern "C" {
 KVT_API kvt_status_t kvt_cache_open(kvt_runtime_t runtime, const char* url, size_t url_len,
                                     kvt_cache_t* cache) {
   return kvt::Boundary([&]() -> kvt::Status {
-    if (url == nullptr) return kvt::Error(KVT_ERR_INVALID_ARGUMENT, "url is NULL");
+    KVT_ASSIGN_OR_RETURN(const absl::string_view place, kvt::ReadText("url", url, url_len));
     if (cache == nullptr) return kvt::Error(KVT_ERR_INVALID_ARGUMENT, "cache is NULL");
     KVT_ASSIGN_OR_RETURN(auto host, kvt::Lookup<kvt::Runtime>(runtime));
-    KVT_ASSIGN_OR_RETURN(auto opened, kvt::Cache::Open(std::move(host), absl::string_view(url, url_len)));
+    KVT_ASSIGN_OR_RETURN(auto opened, kvt::Cache::Open(std::move(host), place));
     *cache = kvt::NewHandle(std::move(opened));
     return kvt::OkStatus();
   });

@@ -36,9 +36,9 @@ KVT_API void kvt_meter_destroy(kvt_meter_t meter) {
 KVT_API kvt_status_t kvt_request_begin(kvt_meter_t meter, const char* way, size_t way_len,
                                        uint64_t* request) {
   return With(meter, [&](kvt::Meter& m) -> kvt::Status {
-    if (way == nullptr) return kvt::Error(KVT_ERR_INVALID_ARGUMENT, "way is NULL");
+    KVT_ASSIGN_OR_RETURN(const absl::string_view label, kvt::ReadText("way", way, way_len));
     if (request == nullptr) return kvt::Error(KVT_ERR_INVALID_ARGUMENT, "request is NULL");
-    KVT_ASSIGN_OR_RETURN(*request, m.Begin({way, way_len}));
+    KVT_ASSIGN_OR_RETURN(*request, m.Begin(label));
     return kvt::OkStatus();
   });
 }

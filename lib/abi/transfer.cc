@@ -93,11 +93,11 @@ KVT_API void kvt_node_destroy(kvt_node_t node) {
 KVT_API kvt_status_t kvt_node_connect(kvt_node_t node, const char* url, size_t url_len, int64_t timeout_ms,
                                       kvt_peer_t* peer) {
   return kvt::Boundary([&]() -> Status {
-    KVT_RETURN_IF_ERROR(NotNull(url, "url"));
+    KVT_ASSIGN_OR_RETURN(const absl::string_view place, kvt::ReadText("url", url, url_len));
     KVT_RETURN_IF_ERROR(NotNull(peer, "peer"));
     KVT_ASSIGN_OR_RETURN(const Deadline deadline, Deadline::FromTimeout(timeout_ms));
     KVT_ASSIGN_OR_RETURN(const auto found, Lookup<Node>(node));
-    KVT_ASSIGN_OR_RETURN(*peer, found->Connect({url, url_len}, deadline));
+    KVT_ASSIGN_OR_RETURN(*peer, found->Connect(place, deadline));
     return OkStatus();
   });
 }

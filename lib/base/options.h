@@ -7,6 +7,7 @@
 #define KVARTET_LIB_BASE_OPTIONS_H_
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "base/status.h"
@@ -61,6 +62,15 @@ void InitStruct(const T& defaults, T* out, size_t struct_size, size_t min_size =
   std::memset(static_cast<void*>(out), 0, struct_size);
   std::memcpy(static_cast<void*>(out), &defaults, std::min(struct_size, sizeof(T)));
   out->struct_size = static_cast<uint32_t>(struct_size);
+}
+
+// Text of the caller's. A string_view of a length that no object has aborts, so that is looked at first.
+inline StatusOr<absl::string_view> ReadText(absl::string_view name, const char* data, size_t size) {
+  if (data == nullptr) return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat(name, " is NULL"));
+  if (size > size_t{PTRDIFF_MAX})
+    return Error(KVT_ERR_INVALID_ARGUMENT,
+                 absl::StrCat(name, "_len is ", size, ", the most is ", PTRDIFF_MAX));
+  return absl::string_view(data, size);
 }
 
 // The copy-out protocol: buffer, capacity, needed.

@@ -1,6 +1,7 @@
 #include "codec/codec.h"
 
 #include "absl/strings/match.h"
+#include "base/options.h"
 #include "codec/transform/transform.h"
 
 namespace kvt {
@@ -55,7 +56,12 @@ StatusOr<std::shared_ptr<const Codec>> Codec::Create(std::shared_ptr<const Model
                  absl::StrCat("kvt_codec_options.name is NULL but name_len is ", options.name_len));
   }
   SegmentParameters parameters;
-  parameters.name = options.name_len == 0 ? "raw" : std::string(options.name, options.name_len);
+  parameters.name = "raw";
+  if (options.name_len != 0) {
+    KVT_ASSIGN_OR_RETURN(const absl::string_view name,
+                         ReadText("kvt_codec_options.name", options.name, options.name_len));
+    parameters.name = std::string(name);
+  }
   if (absl::StartsWith(parameters.name, "kivi")) {
     parameters.group_tokens = options.group_tokens == 0 ? kDefaultGroup : options.group_tokens;
     parameters.group_channels = options.group_channels == 0 ? kDefaultGroup : options.group_channels;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "base/options.h"
 #include "node/cache_store.h"
 #include "transfer/pull.h"
 #include "transfer/pull_stream.h"
@@ -46,7 +47,9 @@ StatusOr<std::shared_ptr<Node>> Node::Open(std::shared_ptr<Runtime> runtime, con
   KVT_RETURN_IF_ERROR(CheckOptions(options));
   transfer::EndpointOptions endpoint;
   if (options.listen != nullptr) {
-    endpoint.listen.assign(options.listen, options.listen_len);
+    KVT_ASSIGN_OR_RETURN(const absl::string_view listen,
+                         ReadText("kvt_node_options.listen", options.listen, options.listen_len));
+    endpoint.listen = std::string(listen);
     if (endpoint.listen.empty())
       return Error(KVT_ERR_INVALID_ARGUMENT, "kvt_node_options.listen is empty; NULL makes a client only");
   }

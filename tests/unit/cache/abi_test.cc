@@ -187,6 +187,36 @@ TEST_F(CacheAbi, BadArgumentsAreNamedAndChangeNothing) {
   refused(kvt_cache_stats(cache_, &stats), KVT_ERR_INVALID_ARGUMENT, "struct_size");
 }
 
+TEST_F(CacheAbi, ALengthThatNoTextHasIsRefused) {
+  kvt_cache_t cache = 0;
+  EXPECT_EQ(kvt_cache_open(runtime_, "mem:", SIZE_MAX, &cache), KVT_ERR_INVALID_ARGUMENT);
+  EXPECT_NE(LastError().find("url_len is 18446744073709551615"), std::string::npos) << LastError();
+  kvt_codec_options_t coding;
+  kvt_codec_options_init(&coding, sizeof coding);
+  coding.name = "raw";
+  coding.name_len = SIZE_MAX;
+  kvt_codec_t codec = 0;
+  EXPECT_EQ(kvt_codec_create(model_, &coding, &codec), KVT_ERR_INVALID_ARGUMENT);
+  kvt_meter_t meter = 0;
+  ASSERT_EQ(kvt_meter_create(runtime_, &meter), KVT_OK);
+  uint64_t request = 0;
+  EXPECT_EQ(kvt_request_begin(meter, "raw", SIZE_MAX, &request), KVT_ERR_INVALID_ARGUMENT);
+  kvt_meter_destroy(meter);
+  kvt_node_options_t endpoint;
+  kvt_node_options_init(&endpoint, sizeof endpoint);
+  endpoint.model = model_;
+  endpoint.listen = "tcp://127.0.0.1:0";
+  endpoint.listen_len = SIZE_MAX;
+  kvt_node_t node = 0;
+  EXPECT_EQ(kvt_node_open(runtime_, &endpoint, &node), KVT_ERR_INVALID_ARGUMENT);
+  endpoint.listen = nullptr;
+  endpoint.listen_len = 0;
+  ASSERT_EQ(kvt_node_open(runtime_, &endpoint, &node), KVT_OK) << LastError();
+  kvt_peer_t peer = 0;
+  EXPECT_EQ(kvt_node_connect(node, "tcp://127.0.0.1:1", SIZE_MAX, 1000, &peer), KVT_ERR_INVALID_ARGUMENT);
+  kvt_node_destroy(node);
+}
+
 TEST_F(CacheAbi, HandlesOfEveryWrongKindAreRefused) {
   size_t count = 0;
   int32_t fd = -1;
