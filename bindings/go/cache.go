@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kvartet/internal/flat"
+	"kvartet/internal/generated/flat"
 )
 
 // Cache keeps frames by key, in memory or in a directory.

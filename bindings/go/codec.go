@@ -1,6 +1,6 @@
 package kvartet
 
-import "kvartet/internal/flat"
+import "kvartet/internal/generated/flat"
 
 // Codec turns views into frames and back.
 type Codec struct{ ref *ref }

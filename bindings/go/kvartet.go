@@ -20,7 +20,7 @@ import (
 	"time"
 	"unsafe"
 
-	"kvartet/internal/flat"
+	"kvartet/internal/generated/flat"
 )
 
 // Status is a number of the library. A number that this package does not know keeps its value.

@@ -3,7 +3,7 @@ package kvartet
 import (
 	"time"
 
-	"kvartet/internal/flat"
+	"kvartet/internal/generated/flat"
 )
 
 // Parts of the time to first token.

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"kvartet/internal/flat"
+	"kvartet/internal/generated/flat"
 )
 
 // Runtime is the library's threads and memory limit, under caches, nodes and meters.

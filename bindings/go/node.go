@@ -3,7 +3,7 @@ package kvartet
 import (
 	"time"
 
-	"kvartet/internal/flat"
+	"kvartet/internal/generated/flat"
 )
 
 // Node serves a cache to peers and pulls from them.

@@ -3,7 +3,7 @@ package kvartet
 import (
 	"time"
 
-	"kvartet/internal/flat"
+	"kvartet/internal/generated/flat"
 )
 
 // Memory is bytes outside of Go's heap, which operations may hold beyond a call.

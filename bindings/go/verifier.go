@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"kvartet/internal/flat"
+	"kvartet/internal/generated/flat"
 )
 
 // Fidelity is what a probe measured; see ClassifyFidelity.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"kvartet/internal/flat"
+	"kvartet/internal/generated/flat"
 )
 
 func rawGet(handle int64, key, text []byte) int64 { return flat.Kvtf_cache_get(handle, key, nil, text) }

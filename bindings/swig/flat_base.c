@@ -1,5 +1,5 @@
-/* Versions, records of defaults, the wait for a descriptor, and the facade's own objects: codecs (with the row
- * sizes that bound a view), memory, and operations. The table of objects is guarded by flat_mu; an object
+/* Versions, records of defaults, the wait for a descriptor, and the facade's own objects: codecs (with the
+ * row sizes that bound a view), memory, and operations. The table of objects is guarded by flat_mu; an object
  * stays alive while somebody holds it. */
 #include <errno.h>
 #include <poll.h>
@@ -105,8 +105,8 @@ static int64_t FlatInsert(flat_object_t* object, flat_error_t error) {
 static int64_t FlatStale(const char* what, int64_t id, flat_error_t error) {
   const int type = id > 0 ? (int)(id >> 56) : 0;
   const int other = (type >= 1 && type <= 9) || (type >= FLAT_CODEC && type <= FLAT_OPERATION);
-  if (other && strcmp(what, type == FLAT_CODEC    ? "codec"
-                            : type == FLAT_MEMORY ? "memory"
+  if (other && strcmp(what, type == FLAT_CODEC       ? "codec"
+                            : type == FLAT_MEMORY    ? "memory"
                             : type == FLAT_OPERATION ? "operation"
                                                      : "") != 0) {
     return FlatRefuse(error, KVT_ERR_WRONG_HANDLE, "handle 0x%llx is no %s", (unsigned long long)id, what);
@@ -129,7 +129,8 @@ static void FlatMemoryEnd(flat_object_t* object) {
 
 int64_t kvtf_memory_create(int64_t bytes, uint8_t* err, size_t err_cap) {
   if (bytes <= 0) {
-    return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT, "bytes is %lld; it is at least 1", (long long)bytes);
+    return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT, "bytes is %lld; it is at least 1",
+                      (long long)bytes);
   }
   flat_memory_t* const memory = calloc(1, sizeof *memory);
   if (memory == NULL) return FlatNoMemory(FLAT_ERROR, sizeof *memory);
@@ -165,8 +166,9 @@ static flat_memory_t* FlatMemoryRange(int64_t id, int64_t offset, size_t len, in
     return NULL;
   }
   if (offset < 0 || (size_t)offset > memory->bytes || len > memory->bytes - (size_t)offset) {
-    *refusal = FlatRefuse(error, KVT_ERR_OUT_OF_RANGE, "offset %lld and length %zu leave the memory's %zu bytes",
-                          (long long)offset, len, memory->bytes);
+    *refusal =
+        FlatRefuse(error, KVT_ERR_OUT_OF_RANGE, "offset %lld and length %zu leave the memory's %zu bytes",
+                   (long long)offset, len, memory->bytes);
     FlatLet(memory);
     return NULL;
   }
@@ -211,8 +213,9 @@ int64_t kvtf_status_name(int64_t status, uint8_t* buf, size_t cap) {
 
 int64_t kvtf_event_wait(int64_t fd, int64_t timeout_ms, uint8_t* err, size_t err_cap) {
   if (fd < 0 || fd > INT32_MAX || timeout_ms < 0) {
-    return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT, "fd is %lld and timeout_ms %lld; neither is negative",
-                      (long long)fd, (long long)timeout_ms);
+    return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT,
+                      "fd is %lld and timeout_ms %lld; neither is negative", (long long)fd,
+                      (long long)timeout_ms);
   }
   struct pollfd descriptor = {(int)fd, POLLIN, 0};
   const int ready = poll(&descriptor, 1, timeout_ms > INT32_MAX ? INT32_MAX : (int)timeout_ms);
@@ -235,8 +238,8 @@ static const flat_field_t kRuntimeFields[] = {
 int64_t kvtf_runtime_create(const uint8_t* options, size_t options_len, uint8_t* err, size_t err_cap) {
   kvt_runtime_options_t values;
   kvt_runtime_options_init(&values, sizeof values);
-  const int64_t read = FlatReadRecord("runtime", kRuntimeFields, FLAT_COUNT(kRuntimeFields), options, options_len,
-                                      &values, FLAT_ERROR);
+  const int64_t read = FlatReadRecord("runtime", kRuntimeFields, FLAT_COUNT(kRuntimeFields), options,
+                                      options_len, &values, FLAT_ERROR);
   if (read < 0) return read;
   kvt_runtime_t runtime = 0;
   const kvt_status_t status = kvt_runtime_create(&values, &runtime);

@@ -60,8 +60,8 @@ int64_t kvtf_cache_put(int64_t cache, const uint8_t* keys, size_t keys_len, cons
   if (result < 0) return result;
   if (count > 0) memcpy(items.lengths, lengths, lengths_len);
   uint64_t operation = 0;
-  const kvt_status_t status = kvt_cache_submit_put((uint64_t)cache, keys, (size_t)count, frames, items.lengths,
-                                                   items.results, timeout_ms, &operation);
+  const kvt_status_t status = kvt_cache_submit_put((uint64_t)cache, keys, (size_t)count, frames,
+                                                   items.lengths, items.results, timeout_ms, &operation);
   result = FlatResult(status, 0, FLAT_ERROR);
   if (status == KVT_OK) {
     result = FlatFinish(0, cache, operation, timeout_ms, FLAT_ERROR);
@@ -74,7 +74,8 @@ int64_t kvtf_cache_put(int64_t cache, const uint8_t* keys, size_t keys_len, cons
 int64_t kvtf_cache_get(int64_t cache, const uint8_t* key, size_t key_len, uint8_t* buf, size_t cap,
                        uint8_t* err, size_t err_cap) {
   if (key_len != KVT_KEY_BYTES) {
-    return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT, "key is %zu bytes; it is %d", key_len, KVT_KEY_BYTES);
+    return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT, "key is %zu bytes; it is %d", key_len,
+                      KVT_KEY_BYTES);
   }
   size_t needed = 0;
   const kvt_status_t status = kvt_cache_get((uint64_t)cache, key, buf, cap, &needed);
@@ -98,11 +99,16 @@ int64_t kvtf_cache_remove(int64_t cache, const uint8_t* keys, size_t keys_len, u
 }
 
 static const flat_field_t kCacheStatsFields[] = {
-    FLAT_FIELD(kvt_cache_stats_t, frames, FLAT_U64),         FLAT_FIELD(kvt_cache_stats_t, bytes, FLAT_U64),
-    FLAT_FIELD(kvt_cache_stats_t, capacity_bytes, FLAT_U64), FLAT_FIELD(kvt_cache_stats_t, puts, FLAT_U64),
-    FLAT_FIELD(kvt_cache_stats_t, hits, FLAT_U64),           FLAT_FIELD(kvt_cache_stats_t, misses, FLAT_U64),
-    FLAT_FIELD(kvt_cache_stats_t, evictions, FLAT_U64),      FLAT_FIELD(kvt_cache_stats_t, removals, FLAT_U64),
-    FLAT_FIELD(kvt_cache_stats_t, corrupt, FLAT_U64),        FLAT_FIELD(kvt_cache_stats_t, torn, FLAT_U64),
+    FLAT_FIELD(kvt_cache_stats_t, frames, FLAT_U64),
+    FLAT_FIELD(kvt_cache_stats_t, bytes, FLAT_U64),
+    FLAT_FIELD(kvt_cache_stats_t, capacity_bytes, FLAT_U64),
+    FLAT_FIELD(kvt_cache_stats_t, puts, FLAT_U64),
+    FLAT_FIELD(kvt_cache_stats_t, hits, FLAT_U64),
+    FLAT_FIELD(kvt_cache_stats_t, misses, FLAT_U64),
+    FLAT_FIELD(kvt_cache_stats_t, evictions, FLAT_U64),
+    FLAT_FIELD(kvt_cache_stats_t, removals, FLAT_U64),
+    FLAT_FIELD(kvt_cache_stats_t, corrupt, FLAT_U64),
+    FLAT_FIELD(kvt_cache_stats_t, torn, FLAT_U64),
     FLAT_FIELD(kvt_cache_stats_t, checksums, FLAT_U64),
 };
 
@@ -137,7 +143,7 @@ typedef struct flat_move {
   int64_t block_tokens, timeout_ms;
 } flat_move_t;
 
-#define FLAT_MOVE(memory, memory_cap)                                                                       \
+#define FLAT_MOVE(memory, memory_cap)                                                                        \
   ((flat_move_t){cache, codec, FLAT_VIEW_ARGS(memory, memory_cap), spec, digest, keys, spec_len, digest_len, \
                  keys_len, block_tokens, timeout_ms})
 
@@ -148,12 +154,13 @@ static int64_t FlatMoveCheck(const flat_move_t* move, kvt_frame_spec_t* spec, fl
   if (move->block_tokens < 0 || move->block_tokens > UINT32_MAX) {
     return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "block_tokens is %lld", (long long)move->block_tokens);
   }
-  const int64_t built = FlatSpecBuild(spec, move->spec, move->spec_len, NULL, 0, move->digest, move->digest_len, error);
+  const int64_t built =
+      FlatSpecBuild(spec, move->spec, move->spec_len, NULL, 0, move->digest, move->digest_len, error);
   return built < 0 ? built : count;
 }
 
-static int64_t FlatMoveNow(flat_move_fn function, const flat_move_t* move, uint8_t* results, size_t results_cap,
-                           flat_error_t error) {
+static int64_t FlatMoveNow(flat_move_fn function, const flat_move_t* move, uint8_t* results,
+                           size_t results_cap, flat_error_t error) {
   flat_codec_call_t call;
   const int64_t count = FlatMoveCheck(move, &call.spec, error);
   if (count < 0) return count;
@@ -164,9 +171,9 @@ static int64_t FlatMoveNow(flat_move_fn function, const flat_move_t* move, uint8
   result = FlatItemsBegin(&items, (size_t)count, error);
   if (result == 0) {
     uint64_t operation = 0;
-    const kvt_status_t status =
-        function((uint64_t)move->cache, call.codec->codec, &call.view.view, &call.spec, (uint32_t)move->block_tokens,
-                 move->keys, (size_t)count, items.results, move->timeout_ms, &operation);
+    const kvt_status_t status = function((uint64_t)move->cache, call.codec->codec, &call.view.view,
+                                         &call.spec, (uint32_t)move->block_tokens, move->keys, (size_t)count,
+                                         items.results, move->timeout_ms, &operation);
     result = FlatResult(status, 0, error);
     if (status == KVT_OK) {
       result = FlatFinish(0, move->cache, operation, move->timeout_ms, error);
@@ -268,8 +275,8 @@ int64_t kvtf_cache_submit_put(int64_t cache, const uint8_t* keys, size_t keys_le
   if (count > 0) memcpy(operation->lengths, lengths, lengths_len);
   pthread_mutex_lock(&flat_submit_mu);
   const kvt_status_t status =
-      kvt_cache_submit_put((uint64_t)cache, operation->keys, (size_t)count, operation->bytes, operation->lengths,
-                           operation->results, timeout_ms, &operation->operation);
+      kvt_cache_submit_put((uint64_t)cache, operation->keys, (size_t)count, operation->bytes,
+                           operation->lengths, operation->results, timeout_ms, &operation->operation);
   const int64_t result = FlatOperationEnter(operation, status, FLAT_ERROR);
   pthread_mutex_unlock(&flat_submit_mu);
   return result;

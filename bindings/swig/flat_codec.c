@@ -44,8 +44,8 @@ int64_t kvtf_codec_create(int64_t model, const uint8_t* name, size_t name_len, c
                           size_t options_len, uint8_t* err, size_t err_cap) {
   kvt_codec_options_t values;
   kvt_codec_options_init(&values, sizeof values);
-  const int64_t read =
-      FlatReadRecord("codec", kCodecFields, FLAT_COUNT(kCodecFields), options, options_len, &values, FLAT_ERROR);
+  const int64_t read = FlatReadRecord("codec", kCodecFields, FLAT_COUNT(kCodecFields), options, options_len,
+                                      &values, FLAT_ERROR);
   if (read < 0) return read;
   if (name_len > 0) {
     values.name = (const char*)name;
@@ -89,22 +89,14 @@ typedef struct flat_view_args {
   ((flat_view_args_t){view, bases, table, view_len, bases_len, table_len, memory, memory_cap})
 
 static const flat_field_t kViewFields[] = {
-    FLAT_FIELD(kvt_view_t, element, FLAT_U32),
-    FLAT_FIELD(kvt_view_t, layer_begin, FLAT_U32),
-    FLAT_FIELD(kvt_view_t, layer_end, FLAT_U32),
-    FLAT_FIELD(kvt_view_t, head_begin, FLAT_U32),
-    FLAT_FIELD(kvt_view_t, head_end, FLAT_U32),
-    FLAT_FIELD(kvt_view_t, tokens, FLAT_U64),
-    FLAT_FIELD(kvt_view_t, first_position, FLAT_U64),
-    FLAT_FIELD(kvt_view_t, token_stride[0], FLAT_I64),
-    FLAT_FIELD(kvt_view_t, token_stride[1], FLAT_I64),
-    FLAT_FIELD(kvt_view_t, head_stride[0], FLAT_I64),
-    FLAT_FIELD(kvt_view_t, head_stride[1], FLAT_I64),
-    FLAT_FIELD(kvt_view_t, element_stride[0], FLAT_I64),
-    FLAT_FIELD(kvt_view_t, element_stride[1], FLAT_I64),
-    FLAT_FIELD(kvt_view_t, page_stride[0], FLAT_I64),
-    FLAT_FIELD(kvt_view_t, page_stride[1], FLAT_I64),
-    FLAT_FIELD(kvt_view_t, page_tokens, FLAT_U32),
+    FLAT_FIELD(kvt_view_t, element, FLAT_U32),           FLAT_FIELD(kvt_view_t, layer_begin, FLAT_U32),
+    FLAT_FIELD(kvt_view_t, layer_end, FLAT_U32),         FLAT_FIELD(kvt_view_t, head_begin, FLAT_U32),
+    FLAT_FIELD(kvt_view_t, head_end, FLAT_U32),          FLAT_FIELD(kvt_view_t, tokens, FLAT_U64),
+    FLAT_FIELD(kvt_view_t, first_position, FLAT_U64),    FLAT_FIELD(kvt_view_t, token_stride[0], FLAT_I64),
+    FLAT_FIELD(kvt_view_t, token_stride[1], FLAT_I64),   FLAT_FIELD(kvt_view_t, head_stride[0], FLAT_I64),
+    FLAT_FIELD(kvt_view_t, head_stride[1], FLAT_I64),    FLAT_FIELD(kvt_view_t, element_stride[0], FLAT_I64),
+    FLAT_FIELD(kvt_view_t, element_stride[1], FLAT_I64), FLAT_FIELD(kvt_view_t, page_stride[0], FLAT_I64),
+    FLAT_FIELD(kvt_view_t, page_stride[1], FLAT_I64),    FLAT_FIELD(kvt_view_t, page_tokens, FLAT_U32),
 };
 
 __extension__ typedef __int128 flat_wide_t;
@@ -120,9 +112,7 @@ static void FlatStretch(flat_extent_t* extent, uint64_t steps, int64_t stride) {
 }
 
 static size_t FlatElementBytes(uint32_t element) {
-  return element == KVT_ELEMENT_F32                                      ? 4
-         : element == KVT_ELEMENT_F16 || element == KVT_ELEMENT_BF16 ? 2
-                                                                         : 1;
+  return element == KVT_ELEMENT_F32 ? 4 : element == KVT_ELEMENT_F16 || element == KVT_ELEMENT_BF16 ? 2 : 1;
 }
 
 /* The extent of stream `s` without its pages; with a table, `pages` gets that of the page starts. */
@@ -160,17 +150,18 @@ static void FlatViewFree(flat_view_t* view) {
   free(view->table);
 }
 
-static int64_t FlatViewCheck(flat_view_t* view, const int64_t* offsets, size_t count, const flat_codec_t* codec,
-                             const flat_view_args_t* args, flat_error_t error) {
+static int64_t FlatViewCheck(flat_view_t* view, const int64_t* offsets, size_t count,
+                             const flat_codec_t* codec, const flat_view_args_t* args, flat_error_t error) {
   const kvt_view_t* const v = &view->view;
   if (v->head_end < v->head_begin || v->layer_end < v->layer_begin || v->tokens > (uint64_t)1 << 48) {
     return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "view of layers %u to %u, heads %u to %u, %llu tokens",
-                      v->layer_begin, v->layer_end, v->head_begin, v->head_end, (unsigned long long)v->tokens);
+                      v->layer_begin, v->layer_end, v->head_begin, v->head_end,
+                      (unsigned long long)v->tokens);
   }
   const uint64_t wanted = (uint64_t)(v->layer_end - v->layer_begin) * codec->streams;
   if (count != wanted) {
-    return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "bases are %zu; %u layers of %u streams need %llu", count,
-                      v->layer_end - v->layer_begin, codec->streams, (unsigned long long)wanted);
+    return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "bases are %zu; %u layers of %u streams need %llu",
+                      count, v->layer_end - v->layer_begin, codec->streams, (unsigned long long)wanted);
   }
   flat_extent_t extents[2];
   for (uint32_t s = 0; s < codec->streams; ++s) {
@@ -196,8 +187,8 @@ static int64_t FlatViewBuild(flat_view_t* view, const flat_codec_t* codec, const
                              flat_error_t error) {
   memset(view, 0, sizeof *view);
   kvt_view_init(&view->view, sizeof view->view);
-  int64_t result = FlatReadRecord("view", kViewFields, FLAT_COUNT(kViewFields), args->record, args->record_len,
-                                  &view->view, error);
+  int64_t result = FlatReadRecord("view", kViewFields, FLAT_COUNT(kViewFields), args->record,
+                                  args->record_len, &view->view, error);
   if (result < 0) return result;
   const int64_t base_count = FlatArrayCount("bases", args->bases_len, sizeof(int64_t), error);
   if (base_count < 0) return base_count;
@@ -233,14 +224,17 @@ static int64_t FlatSpecBuild(kvt_frame_spec_t* spec, const uint8_t* record, size
       FlatReadRecord("spec", kSpecFields, FLAT_COUNT(kSpecFields), record, record_len, spec, error);
   if (result == 0) result = FlatFixed("key", key, key_len, sizeof spec->key, spec->key, error);
   if (result == 0) {
-    result = FlatFixed("digest", digest, digest_len, sizeof spec->namespace_digest, spec->namespace_digest, error);
+    result =
+        FlatFixed("digest", digest, digest_len, sizeof spec->namespace_digest, spec->namespace_digest, error);
   }
   return result;
 }
 
 static const flat_field_t kReportFields[] = {
-    FLAT_FIELD(kvt_codec_report_t, segments, FLAT_U32),      FLAT_FIELD(kvt_codec_report_t, frame_bytes, FLAT_U64),
-    FLAT_FIELD(kvt_codec_report_t, decoded_bytes, FLAT_U64), FLAT_FIELD(kvt_codec_report_t, nonfinite, FLAT_U64),
+    FLAT_FIELD(kvt_codec_report_t, segments, FLAT_U32),
+    FLAT_FIELD(kvt_codec_report_t, frame_bytes, FLAT_U64),
+    FLAT_FIELD(kvt_codec_report_t, decoded_bytes, FLAT_U64),
+    FLAT_FIELD(kvt_codec_report_t, nonfinite, FLAT_U64),
     FLAT_FIELD(kvt_codec_report_t, checksums, FLAT_U64),
 };
 

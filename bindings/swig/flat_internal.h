@@ -25,7 +25,7 @@ typedef struct flat_error {
 
 /* A failure that the facade itself found. Always returns `status`. */
 __attribute__((format(printf, 3, 4))) static int64_t FlatRefuse(flat_error_t error, int64_t status,
-                                                               const char* format, ...) {
+                                                                const char* format, ...) {
   if (error.text != NULL && error.cap > 0) {
     va_list arguments;
     va_start(arguments, format);
@@ -78,26 +78,41 @@ static int64_t FlatReadField(const flat_field_t* field, int64_t word, void* stru
   double number;
   float single;
   switch (field->kind) {
-    case FLAT_U8: low = 0, high = UINT8_MAX; break;
-    case FLAT_U32: low = 0, high = UINT32_MAX; break;
-    case FLAT_I32: low = INT32_MIN, high = INT32_MAX; break;
-    case FLAT_U64: low = 0; break;
-    default: break;
+    case FLAT_U8:
+      low = 0, high = UINT8_MAX;
+      break;
+    case FLAT_U32:
+      low = 0, high = UINT32_MAX;
+      break;
+    case FLAT_I32:
+      low = INT32_MIN, high = INT32_MAX;
+      break;
+    case FLAT_U64:
+      low = 0;
+      break;
+    default:
+      break;
   }
   if (word < low || word > high) {
     return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "%s is %lld; allowed are %lld to %lld", field->name,
                       (long long)word, (long long)low, (long long)high);
   }
   switch (field->kind) {
-    case FLAT_U8: *to = (uint8_t)word; break;
+    case FLAT_U8:
+      *to = (uint8_t)word;
+      break;
     case FLAT_U32:
-    case FLAT_I32: memcpy(to, &word, 4); break;
+    case FLAT_I32:
+      memcpy(to, &word, 4);
+      break;
     case FLAT_F32:
       memcpy(&number, &word, sizeof number);
       single = (float)number;
       memcpy(to, &single, sizeof single);
       break;
-    default: memcpy(to, &word, 8); break;
+    default:
+      memcpy(to, &word, 8);
+      break;
   }
   return 0;
 }
@@ -106,8 +121,8 @@ static int64_t FlatReadField(const flat_field_t* field, int64_t word, void* stru
 static int64_t FlatReadRecord(const char* name, const flat_field_t* fields, size_t count, const uint8_t* data,
                               size_t len, void* structure, flat_error_t error) {
   if (len % 8 != 0 || len / 8 > count) {
-    return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "%s record of %zu bytes; allowed are 0 to %zu words of 8",
-                      name, len, count);
+    return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT,
+                      "%s record of %zu bytes; allowed are 0 to %zu words of 8", name, len, count);
   }
   for (size_t i = 0; i < len / 8; ++i) {
     int64_t word;
@@ -126,15 +141,23 @@ static void FlatWriteRecord(const flat_field_t* fields, size_t count, const void
     float single;
     double number;
     switch (fields[i].kind) {
-      case FLAT_U8: word = *from; break;
-      case FLAT_U32: memcpy(&word, from, 4); break;
-      case FLAT_I32: memcpy(&narrow, from, 4), word = narrow; break;
+      case FLAT_U8:
+        word = *from;
+        break;
+      case FLAT_U32:
+        memcpy(&word, from, 4);
+        break;
+      case FLAT_I32:
+        memcpy(&narrow, from, 4), word = narrow;
+        break;
       case FLAT_F32:
         memcpy(&single, from, 4);
         number = single;
         memcpy(&word, &number, 8);
         break;
-      default: memcpy(&word, from, 8); break;
+      default:
+        memcpy(&word, from, 8);
+        break;
     }
     memcpy(to + i * 8, &word, 8);
   }
@@ -160,8 +183,8 @@ static int64_t FlatKeyCount(size_t len, flat_error_t error) {
 /* Checks an array of `size`-byte elements. */
 static int64_t FlatArrayCount(const char* name, size_t len, size_t size, flat_error_t error) {
   if (len % size != 0) {
-    return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "%s are %zu bytes; that is no multiple of %zu", name, len,
-                      size);
+    return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "%s are %zu bytes; that is no multiple of %zu", name,
+                      len, size);
   }
   return (int64_t)(len / size);
 }
@@ -170,7 +193,8 @@ static int64_t FlatArrayCount(const char* name, size_t len, size_t size, flat_er
 static int64_t FlatFixed(const char* name, const uint8_t* data, size_t len, size_t whole, uint8_t* to,
                          flat_error_t error) {
   if (len != 0 && len != whole) {
-    return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "%s is %zu bytes; it is %zu or none", name, len, whole);
+    return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "%s is %zu bytes; it is %zu or none", name, len,
+                      whole);
   }
   if (len == whole) {
     memcpy(to, data, whole);

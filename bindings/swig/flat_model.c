@@ -2,11 +2,16 @@
 #include "flat_internal.h"
 
 static const flat_field_t kModelFields[] = {
-    FLAT_FIELD(kvt_model_options_t, layout, FLAT_U32),     FLAT_FIELD(kvt_model_options_t, layers, FLAT_U32),
-    FLAT_FIELD(kvt_model_options_t, kv_heads, FLAT_U32),   FLAT_FIELD(kvt_model_options_t, k_dim, FLAT_U32),
-    FLAT_FIELD(kvt_model_options_t, v_dim, FLAT_U32),      FLAT_FIELD(kvt_model_options_t, element, FLAT_U32),
-    FLAT_FIELD(kvt_model_options_t, rope_style, FLAT_U32), FLAT_FIELD(kvt_model_options_t, rope_offset, FLAT_U32),
-    FLAT_FIELD(kvt_model_options_t, rope_dims, FLAT_U32),  FLAT_FIELD(kvt_model_options_t, rope_base, FLAT_F64),
+    FLAT_FIELD(kvt_model_options_t, layout, FLAT_U32),
+    FLAT_FIELD(kvt_model_options_t, layers, FLAT_U32),
+    FLAT_FIELD(kvt_model_options_t, kv_heads, FLAT_U32),
+    FLAT_FIELD(kvt_model_options_t, k_dim, FLAT_U32),
+    FLAT_FIELD(kvt_model_options_t, v_dim, FLAT_U32),
+    FLAT_FIELD(kvt_model_options_t, element, FLAT_U32),
+    FLAT_FIELD(kvt_model_options_t, rope_style, FLAT_U32),
+    FLAT_FIELD(kvt_model_options_t, rope_offset, FLAT_U32),
+    FLAT_FIELD(kvt_model_options_t, rope_dims, FLAT_U32),
+    FLAT_FIELD(kvt_model_options_t, rope_base, FLAT_F64),
     FLAT_FIELD(kvt_model_options_t, rope_magnitude, FLAT_F64),
 };
 
@@ -15,8 +20,8 @@ int64_t kvtf_model_create(const uint8_t* options, size_t options_len, const uint
                           size_t factors_len, uint8_t* err, size_t err_cap) {
   kvt_model_options_t values;
   kvt_model_options_init(&values, sizeof values);
-  const int64_t read =
-      FlatReadRecord("model", kModelFields, FLAT_COUNT(kModelFields), options, options_len, &values, FLAT_ERROR);
+  const int64_t read = FlatReadRecord("model", kModelFields, FLAT_COUNT(kModelFields), options, options_len,
+                                      &values, FLAT_ERROR);
   if (read < 0) return read;
   const int64_t factor_count = FlatArrayCount("factors", factors_len, sizeof(double), FLAT_ERROR);
   if (factor_count < 0) return factor_count;
@@ -143,8 +148,8 @@ int64_t kvtf_block_hashes(int64_t block_tokens, const uint8_t* tokens, size_t to
   if (aligned != NULL && hashes != NULL) {
     const size_t room = cap / sizeof(uint64_t);
     size_t needed = 0;
-    const kvt_status_t status = kvt_block_hashes(aligned, (size_t)token_count, block, adapter, adapter_len, ns,
-                                                 ns_len, room > 0 ? hashes : NULL, room, &needed);
+    const kvt_status_t status = kvt_block_hashes(aligned, (size_t)token_count, block, adapter, adapter_len,
+                                                 ns, ns_len, room > 0 ? hashes : NULL, room, &needed);
     if (status == KVT_OK && needed > 0 && needed <= room) memcpy(buf, hashes, needed * sizeof(uint64_t));
     result = FlatResult(status == KVT_ERR_BUFFER_TOO_SMALL ? KVT_OK : status,
                         (int64_t)(needed * sizeof(uint64_t)), FLAT_ERROR);

@@ -87,7 +87,8 @@ static kvt_status_t FlatWait(int node, uint64_t owner, uint64_t operation, int64
 
 /* Waits inside one call for an operation that borrows the caller's memory: it has ended when this returns.
  * Gives the completion's items, or the first failure. */
-static int64_t FlatFinish(int node, int64_t owner, uint64_t operation, int64_t timeout_ms, flat_error_t error) {
+static int64_t FlatFinish(int node, int64_t owner, uint64_t operation, int64_t timeout_ms,
+                          flat_error_t error) {
   enum { GRACE_MS = 1000 }; /* the operation's own deadline comes first and says which item it met */
   kvt_completion_t completion = {0};
   const int64_t wait_ms = timeout_ms > INT64_MAX - GRACE_MS ? timeout_ms : timeout_ms + GRACE_MS;
@@ -188,7 +189,8 @@ int64_t kvtf_operation_wait(int64_t id, int64_t timeout_ms, uint8_t* completion,
                           (unsigned long long)ended.items_ok, (unsigned long long)ended.items);
     }
   } else {
-    const kvt_status_t status = FlatWait(operation->node, operation->owner, operation->operation, timeout_ms, &ended);
+    const kvt_status_t status =
+        FlatWait(operation->node, operation->owner, operation->operation, timeout_ms, &ended);
     result = FlatResult(status, 0, FLAT_ERROR);
     if (ended.kind != 0) {
       FlatKeep(operation, &ended);
@@ -253,14 +255,14 @@ int64_t kvtf_operation_frame(int64_t id, int64_t item, uint8_t* buf, size_t cap,
   if (operation == NULL) return refusal;
   int64_t result;
   if (operation->stride == 0 || item < 0 || (size_t)item >= operation->count) {
-    result = FlatRefuse(FLAT_ERROR, KVT_ERR_OUT_OF_RANGE, "item is %lld; the operation pulled %zu", (long long)item,
-                        operation->stride == 0 ? 0 : operation->count);
+    result = FlatRefuse(FLAT_ERROR, KVT_ERR_OUT_OF_RANGE, "item is %lld; the operation pulled %zu",
+                        (long long)item, operation->stride == 0 ? 0 : operation->count);
   } else if (operation->results[item] != KVT_OK) {
     result = FlatRefuse(FLAT_ERROR, operation->results[item], "item %lld was not pulled; it has %llu bytes",
                         (long long)item, (unsigned long long)operation->lengths[item]);
   } else {
-    result = FlatCopyOut(operation->bytes + (size_t)item * operation->stride, (size_t)operation->lengths[item], buf,
-                         cap);
+    result = FlatCopyOut(operation->bytes + (size_t)item * operation->stride,
+                         (size_t)operation->lengths[item], buf, cap);
   }
   FlatLet(operation);
   return result;
@@ -281,14 +283,15 @@ void kvtf_operation_release(int64_t id) {
   FlatLet(operation);
 }
 
-/* Frames to put or push, checked: as many lengths as keys, which fill the bytes. @return the number of keys. */
+/* Frames to put or push, checked: as many lengths as keys, which fill the bytes. @return the number of keys.
+ */
 static int64_t FlatFramesCheck(size_t keys_len, const uint8_t* lengths, size_t lengths_len, size_t frames_len,
                                flat_error_t error) {
   const int64_t count = FlatKeyCount(keys_len, error);
   if (count < 0) return count;
   if (lengths_len != (size_t)count * sizeof(uint64_t)) {
-    return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "lengths are %zu bytes; %lld keys need %lld", lengths_len,
-                      (long long)count, (long long)count * 8);
+    return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "lengths are %zu bytes; %lld keys need %lld",
+                      lengths_len, (long long)count, (long long)count * 8);
   }
   size_t sum = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -301,14 +304,14 @@ static int64_t FlatFramesCheck(size_t keys_len, const uint8_t* lengths, size_t l
     sum += (size_t)length;
   }
   if (sum != frames_len) {
-    return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "frames are %zu bytes; the lengths add up to %zu", frames_len,
-                      sum);
+    return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "frames are %zu bytes; the lengths add up to %zu",
+                      frames_len, sum);
   }
   return count;
 }
 
 static int64_t FlatResultsCheck(int64_t count, size_t results_cap, flat_error_t error) {
   if (results_cap / sizeof(kvt_status_t) >= (size_t)count) return 0;
-  return FlatRefuse(error, KVT_ERR_BUFFER_TOO_SMALL, "results have %zu bytes; %lld keys need %lld", results_cap,
-                    (long long)count, (long long)count * 4);
+  return FlatRefuse(error, KVT_ERR_BUFFER_TOO_SMALL, "results have %zu bytes; %lld keys need %lld",
+                    results_cap, (long long)count, (long long)count * 4);
 }

@@ -15,7 +15,8 @@ int64_t kvtf_node_open(int64_t runtime, int64_t model, const uint8_t* options, s
   int64_t result =
       FlatReadRecord("node", kNodeFields, FLAT_COUNT(kNodeFields), options, options_len, &values, FLAT_ERROR);
   if (result == 0) {
-    result = FlatFixed("digest", digest, digest_len, sizeof values.namespace_digest, values.namespace_digest, FLAT_ERROR);
+    result = FlatFixed("digest", digest, digest_len, sizeof values.namespace_digest, values.namespace_digest,
+                       FLAT_ERROR);
   }
   if (result < 0) return result;
   values.model = (uint64_t)model;
@@ -43,12 +44,17 @@ int64_t kvtf_node_close(int64_t node, int64_t timeout_ms, uint8_t* err, size_t e
 void kvtf_node_destroy(int64_t node) { kvt_node_destroy((uint64_t)node); }
 
 static const flat_field_t kNodeStatsFields[] = {
-    FLAT_FIELD(kvt_node_stats_t, connections, FLAT_U32),     FLAT_FIELD(kvt_node_stats_t, bytes_sent, FLAT_U64),
-    FLAT_FIELD(kvt_node_stats_t, bytes_received, FLAT_U64),  FLAT_FIELD(kvt_node_stats_t, frames_sent, FLAT_U64),
-    FLAT_FIELD(kvt_node_stats_t, frames_received, FLAT_U64), FLAT_FIELD(kvt_node_stats_t, checksums, FLAT_U64),
-    FLAT_FIELD(kvt_node_stats_t, refused_version, FLAT_U64), FLAT_FIELD(kvt_node_stats_t, refused_model, FLAT_U64),
+    FLAT_FIELD(kvt_node_stats_t, connections, FLAT_U32),
+    FLAT_FIELD(kvt_node_stats_t, bytes_sent, FLAT_U64),
+    FLAT_FIELD(kvt_node_stats_t, bytes_received, FLAT_U64),
+    FLAT_FIELD(kvt_node_stats_t, frames_sent, FLAT_U64),
+    FLAT_FIELD(kvt_node_stats_t, frames_received, FLAT_U64),
+    FLAT_FIELD(kvt_node_stats_t, checksums, FLAT_U64),
+    FLAT_FIELD(kvt_node_stats_t, refused_version, FLAT_U64),
+    FLAT_FIELD(kvt_node_stats_t, refused_model, FLAT_U64),
     FLAT_FIELD(kvt_node_stats_t, refused_namespace, FLAT_U64),
-    FLAT_FIELD(kvt_node_stats_t, refused_limit, FLAT_U64),   FLAT_FIELD(kvt_node_stats_t, corrupt, FLAT_U64),
+    FLAT_FIELD(kvt_node_stats_t, refused_limit, FLAT_U64),
+    FLAT_FIELD(kvt_node_stats_t, corrupt, FLAT_U64),
 };
 
 int64_t kvtf_node_stats(int64_t node, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap) {
@@ -84,8 +90,9 @@ static int64_t FlatSlotsCheck(int64_t count, int64_t stride, size_t cap, flat_er
     return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "stride is %lld; it is at least 1", (long long)stride);
   }
   if (count > 0 && (uint64_t)stride > cap / (uint64_t)count) {
-    return FlatRefuse(error, KVT_ERR_BUFFER_TOO_SMALL, "frames have %zu bytes; %lld slots of %lld bytes need more", cap,
-                      (long long)count, (long long)stride);
+    return FlatRefuse(error, KVT_ERR_BUFFER_TOO_SMALL,
+                      "frames have %zu bytes; %lld slots of %lld bytes need more", cap, (long long)count,
+                      (long long)stride);
   }
   return 0;
 }
@@ -107,8 +114,9 @@ int64_t kvtf_peer_pull(int64_t node, int64_t peer, const uint8_t* keys, size_t k
   result = FlatItemsBegin(&items, (size_t)count, FLAT_ERROR);
   if (result < 0) return result;
   uint64_t operation = 0;
-  const kvt_status_t status = kvt_peer_submit_pull((uint64_t)peer, keys, (size_t)count, frames, (size_t)stride,
-                                                   items.lengths, items.results, timeout_ms, &operation);
+  const kvt_status_t status =
+      kvt_peer_submit_pull((uint64_t)peer, keys, (size_t)count, frames, (size_t)stride, items.lengths,
+                           items.results, timeout_ms, &operation);
   result = FlatResult(status, 0, FLAT_ERROR);
   if (status == KVT_OK) {
     result = FlatFinish(1, node, operation, timeout_ms, FLAT_ERROR);
@@ -160,9 +168,9 @@ int64_t kvtf_peer_submit_pull(int64_t node, int64_t peer, const uint8_t* keys, s
     return FlatNoMemory(FLAT_ERROR, (size_t)count * (size_t)stride);
   }
   pthread_mutex_lock(&flat_submit_mu);
-  const kvt_status_t status =
-      kvt_peer_submit_pull((uint64_t)peer, operation->keys, (size_t)count, operation->bytes, operation->stride,
-                           operation->lengths, operation->results, timeout_ms, &operation->operation);
+  const kvt_status_t status = kvt_peer_submit_pull((uint64_t)peer, operation->keys, (size_t)count,
+                                                   operation->bytes, operation->stride, operation->lengths,
+                                                   operation->results, timeout_ms, &operation->operation);
   const int64_t result = FlatOperationEnter(operation, status, FLAT_ERROR);
   pthread_mutex_unlock(&flat_submit_mu);
   return result;
@@ -183,8 +191,8 @@ int64_t kvtf_peer_submit_push(int64_t node, int64_t peer, const uint8_t* keys, s
   if (count > 0) memcpy(operation->lengths, lengths, lengths_len);
   pthread_mutex_lock(&flat_submit_mu);
   const kvt_status_t status =
-      kvt_peer_submit_push((uint64_t)peer, operation->keys, (size_t)count, operation->bytes, operation->lengths,
-                           operation->results, timeout_ms, &operation->operation);
+      kvt_peer_submit_push((uint64_t)peer, operation->keys, (size_t)count, operation->bytes,
+                           operation->lengths, operation->results, timeout_ms, &operation->operation);
   const int64_t result = FlatOperationEnter(operation, status, FLAT_ERROR);
   pthread_mutex_unlock(&flat_submit_mu);
   return result;

@@ -16,17 +16,21 @@ static const flat_field_t kVerifierFields[] = {
 };
 
 static const flat_field_t kActionFields[] = {
-    FLAT_FIELD(kvt_action_t, kind, FLAT_I32),         FLAT_FIELD(kvt_action_t, reason, FLAT_I32),
-    FLAT_FIELD(kvt_action_t, n, FLAT_U32),            FLAT_FIELD(kvt_action_t, width, FLAT_U32),
-    FLAT_FIELD(kvt_action_t, pending, FLAT_I32),      FLAT_FIELD(kvt_action_t, draft_length, FLAT_U64),
+    FLAT_FIELD(kvt_action_t, kind, FLAT_I32),        FLAT_FIELD(kvt_action_t, reason, FLAT_I32),
+    FLAT_FIELD(kvt_action_t, n, FLAT_U32),           FLAT_FIELD(kvt_action_t, width, FLAT_U32),
+    FLAT_FIELD(kvt_action_t, pending, FLAT_I32),     FLAT_FIELD(kvt_action_t, draft_length, FLAT_U64),
     FLAT_FIELD(kvt_action_t, full_length, FLAT_U64),
 };
 
 static const flat_field_t kVerifierStatsFields[] = {
-    FLAT_FIELD(kvt_verifier_stats_t, rounds, FLAT_U64),     FLAT_FIELD(kvt_verifier_stats_t, drafted, FLAT_U64),
-    FLAT_FIELD(kvt_verifier_stats_t, accepted, FLAT_U64),   FLAT_FIELD(kvt_verifier_stats_t, committed, FLAT_U64),
-    FLAT_FIELD(kvt_verifier_stats_t, fallbacks, FLAT_U64),  FLAT_FIELD(kvt_verifier_stats_t, rechecks, FLAT_U64),
-    FLAT_FIELD(kvt_verifier_stats_t, nonfinite, FLAT_U64),  FLAT_FIELD(kvt_verifier_stats_t, acceptance, FLAT_F64),
+    FLAT_FIELD(kvt_verifier_stats_t, rounds, FLAT_U64),
+    FLAT_FIELD(kvt_verifier_stats_t, drafted, FLAT_U64),
+    FLAT_FIELD(kvt_verifier_stats_t, accepted, FLAT_U64),
+    FLAT_FIELD(kvt_verifier_stats_t, committed, FLAT_U64),
+    FLAT_FIELD(kvt_verifier_stats_t, fallbacks, FLAT_U64),
+    FLAT_FIELD(kvt_verifier_stats_t, rechecks, FLAT_U64),
+    FLAT_FIELD(kvt_verifier_stats_t, nonfinite, FLAT_U64),
+    FLAT_FIELD(kvt_verifier_stats_t, acceptance, FLAT_F64),
     FLAT_FIELD(kvt_verifier_stats_t, mean_accepted, FLAT_F64),
 };
 
@@ -34,8 +38,8 @@ int64_t kvtf_verifier_create(const uint8_t* options, size_t options_len, const u
                              uint8_t* err, size_t err_cap) {
   kvt_verifier_options_t values;
   kvt_verifier_options_init(&values, sizeof values);
-  const int64_t read = FlatReadRecord("verifier", kVerifierFields, FLAT_COUNT(kVerifierFields), options, options_len,
-                                      &values, FLAT_ERROR);
+  const int64_t read = FlatReadRecord("verifier", kVerifierFields, FLAT_COUNT(kVerifierFields), options,
+                                      options_len, &values, FLAT_ERROR);
   if (read < 0) return read;
   const int64_t count = FlatArrayCount("eos", eos_len, sizeof(int32_t), FLAT_ERROR);
   if (count < 0) return count;
@@ -55,12 +59,17 @@ void kvtf_verifier_destroy(int64_t verifier) { kvt_verifier_destroy((uint64_t)ve
 /* Tokens that an action carries; see kvt_action_t. */
 static size_t FlatActionTokens(const kvt_action_t* action) {
   switch (action->kind) {
-    case KVT_ACTION_DRAFT: return action->width;
+    case KVT_ACTION_DRAFT:
+      return action->width;
     case KVT_ACTION_VERIFY:
-    case KVT_ACTION_RECHECK: return (size_t)action->n + 1;
-    case KVT_ACTION_COMMIT: return action->n;
-    case KVT_ACTION_FALLBACK: return 1;
-    default: return 0;
+    case KVT_ACTION_RECHECK:
+      return (size_t)action->n + 1;
+    case KVT_ACTION_COMMIT:
+      return action->n;
+    case KVT_ACTION_FALLBACK:
+      return 1;
+    default:
+      return 0;
   }
 }
 
@@ -94,8 +103,9 @@ int64_t kvtf_verifier_drafted(int64_t verifier, const uint8_t* tokens, size_t to
   if (result < 0) return result;
   int32_t* const aligned = FlatCopy(tokens, tokens_len);
   if (aligned == NULL) return FlatNoMemory(FLAT_ERROR, tokens_len);
-  result = FlatResult(
-      kvt_verifier_drafted((uint64_t)verifier, aligned, (size_t)count, (uint64_t)microseconds), 0, FLAT_ERROR);
+  result =
+      FlatResult(kvt_verifier_drafted((uint64_t)verifier, aligned, (size_t)count, (uint64_t)microseconds), 0,
+                 FLAT_ERROR);
   free(aligned);
   return result;
 }
@@ -119,8 +129,8 @@ int64_t kvtf_verifier_verified(int64_t verifier, const uint8_t* tokens, size_t t
   int64_t result = FlatMicroseconds(microseconds, FLAT_ERROR);
   if (result < 0) return result;
   if (gaps_len != 0 && gaps_len != tokens_len) {
-    return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT, "gaps are %zu bytes; %lld rows need %zu or none", gaps_len,
-                      (long long)count, tokens_len);
+    return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT, "gaps are %zu bytes; %lld rows need %zu or none",
+                      gaps_len, (long long)count, tokens_len);
   }
   int32_t* const aligned = FlatCopy(tokens, tokens_len);
   float* const aligned_gaps = FlatCopy(gaps, gaps_len);
@@ -142,7 +152,8 @@ int64_t kvtf_verifier_rechecked(int64_t verifier, int64_t token, int64_t microse
   if (token != (int32_t)token) {
     return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT, "token is %lld", (long long)token);
   }
-  return FlatResult(kvt_verifier_rechecked((uint64_t)verifier, (int32_t)token, (uint64_t)microseconds), 0, FLAT_ERROR);
+  return FlatResult(kvt_verifier_rechecked((uint64_t)verifier, (int32_t)token, (uint64_t)microseconds), 0,
+                    FLAT_ERROR);
 }
 
 int64_t kvtf_verifier_rolled_back(int64_t verifier, uint8_t* err, size_t err_cap) {
@@ -175,7 +186,8 @@ int64_t kvtf_fidelity_classify(const uint8_t* alone, size_t alone_len, const uin
       alone_len / ((size_t)rows * sizeof(float)) != (uint64_t)vocabulary) {
     return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT,
                       "%lld widths and %zu places of %lld logits do not fit %zu and %zu bytes of logits",
-                      (long long)rows, places_len / sizeof(uint32_t), (long long)vocabulary, alone_len, batched_len);
+                      (long long)rows, places_len / sizeof(uint32_t), (long long)vocabulary, alone_len,
+                      batched_len);
   }
   float* const left = FlatCopy(alone, alone_len);
   float* const right = FlatCopy(batched, batched_len);
@@ -253,7 +265,8 @@ int64_t kvtf_request_count(int64_t meter, int64_t request, int64_t counter, int6
     return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT, "amount is %lld", (long long)amount);
   }
   return FlatResult(
-      kvt_request_count((uint64_t)meter, (uint64_t)request, FlatSmall(counter), (uint64_t)amount), 0, FLAT_ERROR);
+      kvt_request_count((uint64_t)meter, (uint64_t)request, FlatSmall(counter), (uint64_t)amount), 0,
+      FLAT_ERROR);
 }
 
 int64_t kvtf_request_end(int64_t meter, int64_t request, uint8_t* err, size_t err_cap) {
@@ -295,7 +308,7 @@ int64_t kvtf_defaults(int64_t record, uint8_t* buf, size_t cap, uint8_t* err, si
       kvt_verifier_options_init(&values.verifier, sizeof values.verifier);
       return FlatRecordOut(kVerifierFields, FLAT_COUNT(kVerifierFields), &values, buf, cap);
     default:
-      return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT, "record is %lld; there are 1 to %d", (long long)record,
-                        KVTF_RECORD_VERIFIER);
+      return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT, "record is %lld; there are 1 to %d",
+                        (long long)record, KVTF_RECORD_VERIFIER);
   }
 }

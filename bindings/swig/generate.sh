@@ -20,14 +20,15 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/go" "$work/java" "$work/rust"
 
 swig -go -cgo -intgosize 64 -package flat -module flat -o "$work/go/flat_wrap.c" -outdir "$work/go" kvartet.i
-swig -java -package io.kvartet.internal -module Flat -o "$work/java/flat_wrap.c" -outdir "$work/java" kvartet.i
+swig -java -package io.kvartet.internal.generated -module Flat -o "$work/java/flat_wrap.c" -outdir "$work/java" kvartet.i
 swig -xml -o "$work/flat.xml" kvartet.i
-python3 rust_sys.py "$work/flat.xml" >"$work/rust/lib.rs"
+python3 rust_sys.py "$work/flat.xml" >"$work/rust/mod.rs"
 
 # No path of the machine that generated it.
 ! grep -rIl "$work" "$work/go" "$work/java" "$work/rust" || die "a generated file names $work" "fix this script"
 
-declare -A target=([go]=../go/internal/flat [java]=../java/src/io/kvartet/internal [rust]=../rust/kvartet-sys/src)
+declare -A target=([go]=../go/internal/generated/flat [java]=../java/src/io/kvartet/internal/generated
+  [rust]=../rust/kvartet-sys/src/generated)
 for language in go java rust; do
   for file in "$work/$language"/*; do
     to="${target[$language]}/$(basename "$file")"

@@ -60,4 +60,5 @@ KVT_BYTES_OUT(frames, frames_cap)
 KVT_BYTES_OUT(lengths, lengths_cap)
 #endif
 
+%include "flat_constants.h"
 %include "kvartet_flat.h"

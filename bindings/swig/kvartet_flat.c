@@ -1,6 +1,8 @@
 /* The facade as one unit; each language compiles this file and its generated wrapper. */
 #include "kvartet_flat.h"
 
+/* In the order of their needs: */
+/* clang-format off */
 #include "flat_base.c"
 #include "flat_model.c"
 #include "flat_codec.c"
@@ -8,6 +10,7 @@
 #include "flat_cache.c"
 #include "flat_transfer.c"
 #include "flat_verifier.c"
+/* clang-format on */
 
 /* The numbers that the languages see are those of the library, and a record has one field a word. */
 #define FLAT_SAME(name) _Static_assert((int)KVTF_##name == (int)KVT_ERR_##name, #name)

@@ -14,22 +14,30 @@ typedef struct kvt_java_bytes {
   jbyte* copy; /* of an array; NULL for a direct buffer */
 } kvt_java_bytes_t;
 
+static jclass kvt_byte_array; /* set once, when the library is loaded */
+
+JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void* reserved) {
+  JNIEnv* env = NULL;
+  (void)reserved;
+  if ((*vm)->GetEnv(vm, (void**)&env, JNI_VERSION_1_8) != JNI_OK) return JNI_ERR;
+  jclass found = (*env)->FindClass(env, "[B");
+  if (found == NULL) return JNI_ERR;
+  kvt_byte_array = (jclass)(*env)->NewGlobalRef(env, found);
+  return kvt_byte_array != NULL ? JNI_VERSION_1_8 : JNI_ERR;
+}
+
 /* @return 0, or -1 with a pending exception. */
 static int KvtJavaBytes(JNIEnv* env, jobject object, kvt_java_bytes_t* bytes) {
   bytes->data = NULL;
   bytes->len = 0;
   bytes->copy = NULL;
   if (object == NULL) return 0;
-  void* const address = (*env)->GetDirectBufferAddress(env, object);
-  if (address != NULL) {
-    bytes->data = (uint8_t*)address;
-    bytes->len = (size_t)(*env)->GetDirectBufferCapacity(env, object);
-    return 0;
-  }
-  jclass array = (*env)->FindClass(env, "[B");
-  const int is_array = array != NULL && (*env)->IsInstanceOf(env, object, array);
-  if (array != NULL) (*env)->DeleteLocalRef(env, array);
-  if (!is_array) {
+  if (!(*env)->IsInstanceOf(env, object, kvt_byte_array)) {
+    bytes->data = (uint8_t*)(*env)->GetDirectBufferAddress(env, object);
+    if (bytes->data != NULL) {
+      bytes->len = (size_t)(*env)->GetDirectBufferCapacity(env, object);
+      return 0;
+    }
     jclass failure = (*env)->FindClass(env, "java/lang/IllegalArgumentException");
     if (failure != NULL) (*env)->ThrowNew(env, failure, "a direct ByteBuffer or a byte[] is required");
     return -1;

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # How each language is built over the installed tree $prefix, into $build. Sourced with $root and $prefix set.
 # No network: only the standard libraries are used.
+: "${root:?}" "${prefix:?}"
 build="${KVT_BINDINGS_BUILD:-$root/build/bindings}"
 mkdir -p "$build"
 for folder in /usr/local/go/bin "$HOME/.cargo/bin"; do
@@ -24,8 +25,8 @@ build_java() {
   mkdir -p "$build/java/classes" "$build/java/test"
   "${CC:-cc}" -std=gnu11 -shared -fPIC -O2 -Wall -Wno-unused-function -fno-strict-aliasing \
     -I"$home/include" -I"$home/include/linux" -I"$root/bindings/swig" -I"$prefix/include" \
-    "$root/bindings/java/src/io/kvartet/internal/flat_wrap.c" "$root/bindings/swig/kvartet_flat.c" -o "$library" \
+    "$root/bindings/java/src/io/kvartet/internal/generated/flat_wrap.c" "$root/bindings/swig/kvartet_flat.c" -o "$library" \
     -L"$prefix/lib" -lkvartet -Wl,-rpath,"$prefix/lib" -lpthread &&
     javac -Xlint:all -Werror -d "$build/java/classes" "$root"/bindings/java/src/io/kvartet/*.java \
-      "$root"/bindings/java/src/io/kvartet/internal/*.java
+      "$root"/bindings/java/src/io/kvartet/internal/generated/*.java
 }

@@ -4,10 +4,10 @@
 # Prints a line a language that ends in "N passed, N failed". KVT_BINDINGS_CALLS: calls of the leak test.
 set -uo pipefail
 root="$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)"
-[ $# -ge 1 ] && [ -f "$1/include/kvartet/kvartet.h" ] || {
+if ! { [ $# -ge 1 ] && [ -f "$1/include/kvartet/kvartet.h" ]; }; then
   echo "usage: tests/bindings/run.sh PREFIX [go|java|rust ...]; PREFIX is an installed tree, for example build/stage" >&2
   exit 2
-}
+fi
 prefix="$(cd "$1" && pwd)"
 shift
 [ $# -gt 0 ] || set -- go java rust
@@ -61,7 +61,9 @@ run_rust() {
 python3 "$root/tests/bindings/check_cases.py" || failures=1
 for language in "$@"; do
   case "$language" in
-    go | java | rust) "run_$language" ;;
+    go) run_go ;;
+    java) run_java ;;
+    rust) run_rust ;;
     *)
       echo "no language $language" >&2
       exit 2

@@ -3,10 +3,10 @@
 # another, in both orders, and the Go gateway serves a few prompts and stops. Usage: tests/bindings/samples.sh PREFIX
 set -euo pipefail
 root="$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)"
-[ $# -eq 1 ] && [ -f "$1/include/kvartet/kvartet.h" ] || {
+if ! { [ $# -eq 1 ] && [ -f "$1/include/kvartet/kvartet.h" ]; }; then
   echo "usage: tests/bindings/samples.sh PREFIX; PREFIX is an installed tree" >&2
   exit 2
-}
+fi
 prefix="$(cd "$1" && pwd)"
 # shellcheck source=tests/bindings/common.sh
 . "$root/tests/bindings/common.sh"
@@ -17,7 +17,7 @@ trap 'rm -rf "$work"' EXIT
 
 "${CC:-cc}" -O2 -I"$prefix/include" "$root/samples/embed_cache.c" -o "$build/embed_cache" -L"$prefix/lib" -lkvartet \
   -Wl,-rpath,"$prefix/lib"
-[ -f "$build/java/classes/io/kvartet/Kvartet.class" ] && [ -f "$build/java/libkvartet_jni.so" ] || build_java
+build_java
 javac -Xlint:all -Werror -cp "$build/java/classes" -d "$build/java/sample" "$root/samples/java-cache/JavaCache.java"
 (cd "$root/samples/rust-cache" && CARGO_TARGET_DIR="$build/rust-sample" cargo build -q --offline)
 (cd "$root/samples/go-gateway" && go vet . && go build -o "$build/go-gateway" .)

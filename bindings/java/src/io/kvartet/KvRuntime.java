@@ -1,7 +1,7 @@
 package io.kvartet;
 
-import io.kvartet.internal.Flat;
-import io.kvartet.internal.FlatConstants;
+import io.kvartet.internal.generated.Flat;
+import io.kvartet.internal.generated.FlatConstants;
 
 /** The library's threads and memory limit, under caches, nodes and meters. */
 public final class KvRuntime extends NativeObject {

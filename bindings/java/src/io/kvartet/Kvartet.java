@@ -1,7 +1,7 @@
 package io.kvartet;
 
-import io.kvartet.internal.Flat;
-import io.kvartet.internal.FlatConstants;
+import io.kvartet.internal.generated.Flat;
+import io.kvartet.internal.generated.FlatConstants;
 import java.nio.ByteBuffer;
 import java.util.function.Consumer;
 

@@ -1,6 +1,6 @@
 package io.kvartet;
 
-import io.kvartet.internal.Flat;
+import io.kvartet.internal.generated.Flat;
 
 /** Bytes outside of Java's heap, which operations may hold beyond a call. Closing it then is BUSY. */
 public final class Memory extends NativeObject {

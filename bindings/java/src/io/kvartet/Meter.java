@@ -1,7 +1,7 @@
 package io.kvartet;
 
-import io.kvartet.internal.Flat;
-import io.kvartet.internal.FlatConstants;
+import io.kvartet.internal.generated.Flat;
+import io.kvartet.internal.generated.FlatConstants;
 
 /** Sums where the time to first token goes. Closing it ends its open requests. */
 public final class Meter extends NativeObject {

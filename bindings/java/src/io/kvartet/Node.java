@@ -1,7 +1,7 @@
 package io.kvartet;
 
-import io.kvartet.internal.Flat;
-import io.kvartet.internal.FlatConstants;
+import io.kvartet.internal.generated.Flat;
+import io.kvartet.internal.generated.FlatConstants;
 
 /** Serves a cache to peers and connects to others. Closing it never waits for a peer. */
 public final class Node extends NativeObject {

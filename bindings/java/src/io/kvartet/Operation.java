@@ -1,7 +1,7 @@
 package io.kvartet;
 
-import io.kvartet.internal.Flat;
-import io.kvartet.internal.FlatConstants;
+import io.kvartet.internal.generated.Flat;
+import io.kvartet.internal.generated.FlatConstants;
 
 /** Runs beyond the call that submitted it. Close it when its results are read; that cancels one under way. */
 public final class Operation extends NativeObject {

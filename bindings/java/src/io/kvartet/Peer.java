@@ -1,6 +1,6 @@
 package io.kvartet;
 
-import io.kvartet.internal.Flat;
+import io.kvartet.internal.generated.Flat;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,7 +1,7 @@
 package io.kvartet;
 
-import io.kvartet.internal.Flat;
-import io.kvartet.internal.FlatConstants;
+import io.kvartet.internal.generated.Flat;
+import io.kvartet.internal.generated.FlatConstants;
 
 /** Says what to do next for one sequence that drafts on a lossy cache. Used by one thread at a time. */
 public final class Verifier extends NativeObject {

@@ -8,7 +8,7 @@ import static io.kvartet.Kit.modelOptions;
 import static io.kvartet.Kit.refused;
 import static io.kvartet.Kit.toyOptions;
 
-import io.kvartet.internal.Flat;
+import io.kvartet.internal.generated.Flat;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -6,7 +6,7 @@
  * the SWIG interface file instead.
  * ----------------------------------------------------------------------------- */
 
-package io.kvartet.internal;
+package io.kvartet.internal.generated;
 
 public class Flat implements FlatConstants {
   public static long kvtf_abi_version() {

@@ -6,7 +6,7 @@
  * the SWIG interface file instead.
  * ----------------------------------------------------------------------------- */
 
-package io.kvartet.internal;
+package io.kvartet.internal.generated;
 
 public interface FlatConstants {
   public final static int KVTF_OK = 0;

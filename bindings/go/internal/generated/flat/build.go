@@ -2,5 +2,5 @@
 package flat
 
 // #cgo pkg-config: kvartet
-// #cgo CFLAGS: -I${SRCDIR}/../../../swig
+// #cgo CFLAGS: -I${SRCDIR}/../../../../swig
 import "C"

@@ -204,22 +204,30 @@ typedef struct kvt_java_bytes {
   jbyte* copy; /* of an array; NULL for a direct buffer */
 } kvt_java_bytes_t;
 
+static jclass kvt_byte_array; /* set once, when the library is loaded */
+
+JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void* reserved) {
+  JNIEnv* env = NULL;
+  (void)reserved;
+  if ((*vm)->GetEnv(vm, (void**)&env, JNI_VERSION_1_8) != JNI_OK) return JNI_ERR;
+  jclass found = (*env)->FindClass(env, "[B");
+  if (found == NULL) return JNI_ERR;
+  kvt_byte_array = (jclass)(*env)->NewGlobalRef(env, found);
+  return kvt_byte_array != NULL ? JNI_VERSION_1_8 : JNI_ERR;
+}
+
 /* @return 0, or -1 with a pending exception. */
 static int KvtJavaBytes(JNIEnv* env, jobject object, kvt_java_bytes_t* bytes) {
   bytes->data = NULL;
   bytes->len = 0;
   bytes->copy = NULL;
   if (object == NULL) return 0;
-  void* const address = (*env)->GetDirectBufferAddress(env, object);
-  if (address != NULL) {
-    bytes->data = (uint8_t*)address;
-    bytes->len = (size_t)(*env)->GetDirectBufferCapacity(env, object);
-    return 0;
-  }
-  jclass array = (*env)->FindClass(env, "[B");
-  const int is_array = array != NULL && (*env)->IsInstanceOf(env, object, array);
-  if (array != NULL) (*env)->DeleteLocalRef(env, array);
-  if (!is_array) {
+  if (!(*env)->IsInstanceOf(env, object, kvt_byte_array)) {
+    bytes->data = (uint8_t*)(*env)->GetDirectBufferAddress(env, object);
+    if (bytes->data != NULL) {
+      bytes->len = (size_t)(*env)->GetDirectBufferCapacity(env, object);
+      return 0;
+    }
     jclass failure = (*env)->FindClass(env, "java/lang/IllegalArgumentException");
     if (failure != NULL) (*env)->ThrowNew(env, failure, "a direct ByteBuffer or a byte[] is required");
     return -1;
@@ -241,7 +249,7 @@ static void KvtJavaBytesEnd(JNIEnv* env, jobject object, kvt_java_bytes_t* bytes
 extern "C" {
 #endif
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1abi_1version(JNIEnv *jenv, jclass jcls) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1abi_1version(JNIEnv *jenv, jclass jcls) {
   jlong jresult = 0 ;
   int64_t result;
   
@@ -253,7 +261,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1abi_1version(JNI
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1header_1abi_1version(JNIEnv *jenv, jclass jcls) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1header_1abi_1version(JNIEnv *jenv, jclass jcls) {
   jlong jresult = 0 ;
   int64_t result;
   
@@ -265,7 +273,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1header_1abi_1ver
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1version(JNIEnv *jenv, jclass jcls, jobject jarg1) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1version(JNIEnv *jenv, jclass jcls, jobject jarg1) {
   jlong jresult = 0 ;
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
@@ -288,7 +296,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1version(JNIEnv *
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1status_1name(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1status_1name(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -313,7 +321,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1status_1name(JNI
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1defaults(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1defaults(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -349,7 +357,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1defaults(JNIEnv 
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1event_1wait(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1event_1wait(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -376,7 +384,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1event_1wait(JNIE
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1memory_1create(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1memory_1create(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -401,7 +409,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1memory_1create(J
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1memory_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1memory_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -426,7 +434,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1memory_1destroy(
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1memory_1write(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1memory_1write(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -464,7 +472,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1memory_1write(JN
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1memory_1read(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1memory_1read(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -502,7 +510,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1memory_1read(JNI
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1runtime_1create(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1runtime_1create(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3) {
   jlong jresult = 0 ;
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
@@ -536,7 +544,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1runtime_1create(
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1runtime_1close(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1runtime_1close(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -563,7 +571,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1runtime_1close(J
 }
 
 
-SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1runtime_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
+SWIGEXPORT void JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1runtime_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
   int64_t arg1 ;
   
   (void)jenv;
@@ -573,7 +581,7 @@ SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1runtime_1destroy(
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1runtime_1memory_1used(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1runtime_1memory_1used(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -598,7 +606,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1runtime_1memory_
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1model_1create(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5, jobject jarg7, jobject jarg9) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1model_1create(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5, jobject jarg7, jobject jarg9) {
   jlong jresult = 0 ;
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
@@ -665,7 +673,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1model_1create(JN
 }
 
 
-SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1model_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
+SWIGEXPORT void JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1model_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
   int64_t arg1 ;
   
   (void)jenv;
@@ -675,7 +683,7 @@ SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1model_1destroy(JN
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1model_1fingerprint(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1model_1fingerprint(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -711,7 +719,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1model_1fingerpri
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1model_1canonical(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1model_1canonical(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -747,7 +755,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1model_1canonical
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1model_1compare(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1model_1compare(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -774,7 +782,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1model_1compare(J
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1keys_1compute(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jobject jarg9, jobject jarg11, jobject jarg13) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1keys_1compute(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jobject jarg9, jobject jarg11, jobject jarg13) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -856,7 +864,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1keys_1compute(JN
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1namespace_1digest(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5, jobject jarg7) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1namespace_1digest(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5, jobject jarg7) {
   jlong jresult = 0 ;
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
@@ -912,7 +920,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1namespace_1diges
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1block_1hashes(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jobject jarg8, jobject jarg10) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1block_1hashes(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jobject jarg8, jobject jarg10) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -981,7 +989,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1block_1hashes(JN
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1codec_1create(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1codec_1create(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -1028,7 +1036,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1codec_1create(JN
 }
 
 
-SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1codec_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
+SWIGEXPORT void JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1codec_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
   int64_t arg1 ;
   
   (void)jenv;
@@ -1038,7 +1046,7 @@ SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1codec_1destroy(JN
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1codec_1bound(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jobject jarg8, jobject jarg10, jobject jarg12) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1codec_1bound(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jobject jarg8, jobject jarg10, jobject jarg12) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -1118,7 +1126,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1codec_1bound(JNI
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1codec_1encode(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jobject jarg8, jobject jarg10, jobject jarg12, jobject jarg14, jobject jarg16, jobject jarg18, jobject jarg20) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1codec_1encode(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jobject jarg8, jobject jarg10, jobject jarg12, jobject jarg14, jobject jarg16, jobject jarg18, jobject jarg20) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -1242,7 +1250,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1codec_1encode(JN
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1codec_1decode(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jobject jarg8, jobject jarg10, jobject jarg12, jobject jarg14, jobject jarg16, jobject jarg18, jobject jarg20) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1codec_1decode(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jobject jarg8, jobject jarg10, jobject jarg12, jobject jarg14, jobject jarg16, jobject jarg18, jobject jarg20) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -1366,7 +1374,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1codec_1decode(JN
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1frame_1verify(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1frame_1verify(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3) {
   jlong jresult = 0 ;
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
@@ -1400,7 +1408,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1frame_1verify(JN
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1frame_1describe(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1frame_1describe(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5) {
   jlong jresult = 0 ;
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
@@ -1445,7 +1453,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1frame_1describe(
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1open(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1open(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -1481,7 +1489,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1open(JNIE
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1close(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1close(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -1508,7 +1516,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1close(JNI
 }
 
 
-SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
+SWIGEXPORT void JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
   int64_t arg1 ;
   
   (void)jenv;
@@ -1518,7 +1526,7 @@ SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1destroy(JN
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1put(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jobject jarg8, jlong jarg10, jobject jarg11) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1put(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jobject jarg8, jlong jarg10, jobject jarg11) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -1589,7 +1597,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1put(JNIEn
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -1636,7 +1644,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1get(JNIEn
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1match(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1match(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -1672,7 +1680,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1match(JNI
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1remove(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1remove(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -1708,7 +1716,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1remove(JN
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1stats(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1stats(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -1744,7 +1752,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1stats(JNI
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1store(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jobject jarg9, jobject jarg11, jobject jarg13, jlong jarg15, jobject jarg16, jobject jarg18, jlong jarg20, jobject jarg21) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1store(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jobject jarg9, jobject jarg11, jobject jarg13, jlong jarg15, jobject jarg16, jobject jarg18, jlong jarg20, jobject jarg21) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -1863,7 +1871,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1store(JNI
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1load(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jobject jarg9, jobject jarg11, jobject jarg13, jlong jarg15, jobject jarg16, jobject jarg18, jlong jarg20, jobject jarg21) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1load(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jobject jarg9, jobject jarg11, jobject jarg13, jlong jarg15, jobject jarg16, jobject jarg18, jlong jarg20, jobject jarg21) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -1982,7 +1990,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1load(JNIE
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1event_1fd(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1event_1fd(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -2007,7 +2015,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1event_1fd
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1poll(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1poll(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -2043,7 +2051,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1poll(JNIE
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1submit_1put(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jlong jarg8, jobject jarg9) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1submit_1put(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jlong jarg8, jobject jarg9) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -2103,7 +2111,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1submit_1p
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1submit_1store(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jlong jarg9, jobject jarg10, jobject jarg12, jlong jarg14, jobject jarg15, jlong jarg17, jobject jarg18) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1submit_1store(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jlong jarg9, jobject jarg10, jobject jarg12, jlong jarg14, jobject jarg15, jlong jarg17, jobject jarg18) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -2202,7 +2210,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1submit_1s
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1submit_1load(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jlong jarg9, jobject jarg10, jobject jarg12, jlong jarg14, jobject jarg15, jlong jarg17, jobject jarg18) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1submit_1load(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jlong jarg9, jobject jarg10, jobject jarg12, jlong jarg14, jobject jarg15, jlong jarg17, jobject jarg18) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -2301,7 +2309,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1cache_1submit_1l
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1operation_1wait(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1operation_1wait(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -2339,7 +2347,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1operation_1wait(
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1operation_1cancel(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1operation_1cancel(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -2364,7 +2372,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1operation_1cance
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1operation_1results(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1operation_1results(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -2400,7 +2408,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1operation_1resul
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1operation_1frame(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1operation_1frame(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -2438,7 +2446,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1operation_1frame
 }
 
 
-SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1operation_1release(JNIEnv *jenv, jclass jcls, jlong jarg1) {
+SWIGEXPORT void JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1operation_1release(JNIEnv *jenv, jclass jcls, jlong jarg1) {
   int64_t arg1 ;
   
   (void)jenv;
@@ -2448,7 +2456,7 @@ SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1operation_1releas
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1open(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jobject jarg9) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1node_1open(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jobject jarg9) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -2508,7 +2516,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1open(JNIEn
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1url(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1node_1url(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -2544,7 +2552,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1url(JNIEnv
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1serve(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1node_1serve(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -2571,7 +2579,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1serve(JNIE
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1close(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1node_1close(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -2598,7 +2606,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1close(JNIE
 }
 
 
-SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
+SWIGEXPORT void JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1node_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
   int64_t arg1 ;
   
   (void)jenv;
@@ -2608,7 +2616,7 @@ SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1destroy(JNI
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1stats(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1node_1stats(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -2644,7 +2652,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1stats(JNIE
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1event_1fd(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1node_1event_1fd(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -2669,7 +2677,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1event_1fd(
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1poll(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1node_1poll(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -2705,7 +2713,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1poll(JNIEn
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1connect(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jlong jarg4, jobject jarg5) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1node_1connect(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jlong jarg4, jobject jarg5) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -2743,7 +2751,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1node_1connect(JN
 }
 
 
-SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1peer_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
+SWIGEXPORT void JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1peer_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
   int64_t arg1 ;
   
   (void)jenv;
@@ -2753,7 +2761,7 @@ SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1peer_1destroy(JNI
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1peer_1pull(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jlong jarg7, jobject jarg8, jobject jarg10, jlong jarg12, jobject jarg13) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1peer_1pull(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jlong jarg7, jobject jarg8, jobject jarg10, jlong jarg12, jobject jarg13) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -2828,7 +2836,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1peer_1pull(JNIEn
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1peer_1push(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jobject jarg9, jlong jarg11, jobject jarg12) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1peer_1push(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jobject jarg9, jlong jarg11, jobject jarg12) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -2901,7 +2909,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1peer_1push(JNIEn
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1peer_1submit_1pull(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jlong jarg5, jlong jarg6, jobject jarg7) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1peer_1submit_1pull(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jlong jarg5, jlong jarg6, jobject jarg7) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -2943,7 +2951,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1peer_1submit_1pu
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1peer_1submit_1push(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jlong jarg9, jobject jarg10) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1peer_1submit_1push(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jlong jarg9, jobject jarg10) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -3005,7 +3013,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1peer_1submit_1pu
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1create(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1verifier_1create(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5) {
   jlong jresult = 0 ;
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
@@ -3050,7 +3058,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1create
 }
 
 
-SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
+SWIGEXPORT void JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1verifier_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
   int64_t arg1 ;
   
   (void)jenv;
@@ -3060,7 +3068,7 @@ SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1destroy
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1next(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1verifier_1next(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -3096,7 +3104,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1next(J
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1drafted(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jlong jarg4, jobject jarg5) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1verifier_1drafted(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jlong jarg4, jobject jarg5) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -3134,7 +3142,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1drafte
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1loaded(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jlong jarg3, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1verifier_1loaded(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jlong jarg3, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -3163,7 +3171,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1loaded
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1verified(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jlong jarg6, jobject jarg7) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1verifier_1verified(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jlong jarg6, jobject jarg7) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -3212,7 +3220,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1verifi
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1rechecked(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jlong jarg3, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1verifier_1rechecked(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jlong jarg3, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -3241,7 +3249,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1rechec
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1rolled_1back(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1verifier_1rolled_1back(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -3266,7 +3274,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1rolled
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1committed(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1verifier_1committed(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -3291,7 +3299,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1commit
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1cancel(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1verifier_1cancel(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -3316,7 +3324,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1cancel
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1stats(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1verifier_1stats(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -3352,7 +3360,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1verifier_1stats(
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1fidelity_1classify(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5, jobject jarg7, jlong jarg9, jobject jarg10, jobject jarg12) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1fidelity_1classify(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5, jobject jarg7, jlong jarg9, jobject jarg10, jobject jarg12) {
   jlong jresult = 0 ;
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
@@ -3432,7 +3440,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1fidelity_1classi
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1meter_1create(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1meter_1create(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -3457,7 +3465,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1meter_1create(JN
 }
 
 
-SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1meter_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
+SWIGEXPORT void JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1meter_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
   int64_t arg1 ;
   
   (void)jenv;
@@ -3467,7 +3475,7 @@ SWIGEXPORT void JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1meter_1destroy(JN
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1meter_1json(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1meter_1json(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -3503,7 +3511,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1meter_1json(JNIE
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1meter_1advice(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1meter_1advice(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -3539,7 +3547,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1meter_1advice(JN
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1request_1begin(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1request_1begin(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -3575,7 +3583,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1request_1begin(J
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1request_1part(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jlong jarg3, jobject jarg4) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1request_1part(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jlong jarg3, jobject jarg4) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -3604,7 +3612,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1request_1part(JN
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1request_1attribute(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jlong jarg3, jlong jarg4, jlong jarg5, jobject jarg6) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1request_1attribute(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jlong jarg3, jlong jarg4, jlong jarg5, jobject jarg6) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -3637,7 +3645,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1request_1attribu
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1request_1first_1token(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1request_1first_1token(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -3664,7 +3672,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1request_1first_1
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1request_1count(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jlong jarg3, jlong jarg4, jobject jarg5) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1request_1count(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jlong jarg3, jlong jarg4, jobject jarg5) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;
@@ -3695,7 +3703,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1request_1count(J
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_FlatJNI_kvtf_1request_1end(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1request_1end(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   int64_t arg2 ;

@@ -6,7 +6,7 @@
  * the SWIG interface file instead.
  * ----------------------------------------------------------------------------- */
 
-package io.kvartet.internal;
+package io.kvartet.internal.generated;
 
 public class FlatJNI {
   public final static native long kvtf_abi_version();

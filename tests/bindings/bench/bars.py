@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Runs the programs of bench.sh in turn, one pass each a round, and writes the bars as tests/bench does.
+
+A put hands its frame to another thread, and where the system places the two decides between about 17 and 35 us for
+the life of a process, in every language alike. So each program is started several times, and its figure is the lower
+decile of all its passes; the ratio of medians is in the notes.
+"""
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+
+BARS = {"go": 1.1, "java": 1.2, "rust": 1.05}
+STARTS = 5
+WARM_UP = 30  # passes before the first round: the JVM compiles what is hot
+FRAMES = 128
+
+
+class Program:
+    def __init__(self, text):
+        self.name, command = text.split("=", 1)
+        self.process = subprocess.Popen(command.split(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def run(self):
+        """One pass; its seconds."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"bars: the program of {self.name} ended with {self.process.wait()}")
+        return int(line) / 1e9
+
+    def end(self):
+        self.process.stdin.close()
+        if self.process.wait() != 0:
+            raise SystemExit(f"bars: the program of {self.name} ended with {self.process.returncode}")
+
+
+def spread(values):
+    return (max(values) - min(values)) / statistics.median(values)
+
+
+def decile(values):
+    return sorted(values)[len(values) // 10]
+
+
+def machine():
+    def field(path, name):
+        with open(path) as file:
+            return next((line.split(":", 1)[1].strip() for line in file if line.startswith(name)), "")
+    return {"cpu": field("/proc/cpuinfo", "model name"), "cores": os.cpu_count(),
+            "memory": field("/proc/meminfo", "MemTotal"), "kernel": platform.release()}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--json")
+    parser.add_argument("--markdown")
+    parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument("programs", nargs=4)
+    args = parser.parse_args()
+    load = os.getloadavg()[0]
+    seconds = {text.split("=", 1)[0]: [] for text in args.programs}
+    for start in range(STARTS):
+        programs = [Program(text) for text in args.programs]
+        for program in programs:
+            for _ in range(WARM_UP):
+                program.run()
+        for turn in range(args.rounds // STARTS):
+            for program in programs if (start + turn) % 2 == 0 else programs[::-1]:
+                seconds[program.name].append(program.run())
+        for program in programs:
+            program.end()
+
+    base = decile(seconds["c"])
+    bars, lines = [], ["| bar | value | bar | met | peer | rounds | spread | figures |", "|---|---|---|---|---|---|---|---|"]
+    for name, bar in BARS.items():
+        value = decile(seconds[name]) / base
+        medians = statistics.median(seconds[name]) / statistics.median(seconds["c"])
+        note = (f"put + get of 64 KiB: {decile(seconds[name]) / FRAMES * 1e6:.1f} us, C {base / FRAMES * 1e6:.1f} us; "
+                f"ratio of medians {medians:.2f}")
+        bars.append({"name": f"binding_{name}", "value": value, "unit": "x time of C", "op": "<=", "bar": bar,
+                     "ok": value <= bar, "peer": {"name": "c", "value": base / FRAMES}, "rounds": len(seconds[name]),
+                     "spread": spread(seconds[name]), "load": load, "note": note})
+        met = "yes" if value <= bar else "**no**"
+        lines.append(f"| `binding_{name}` | {value:.4g} x time of C | <= {bar:.4g} | {met} | c {base / FRAMES:.4g} | "
+                     f"{len(seconds[name])} | {spread(seconds[name]) * 100:.0f} % | {note} |")
+    print("\n".join(lines))
+    if args.json:
+        with open(args.json, "w") as file:
+            json.dump({"schema": 1, "machine": machine(), "bars": bars}, file, indent=2)
+            file.write("\n")
+    if args.markdown:
+        with open(args.markdown, "w") as file:
+            file.write("\n".join(lines) + "\n")
+    return 0 if all(bar["ok"] for bar in bars) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
