@@ -7,8 +7,10 @@ PACKAGES=(
   libabsl-dev libflatbuffers-dev flatbuffers-compiler libhwy-dev libopenblas-serial-dev libxxhash-dev libssl-dev
   liburing-dev libzstd-dev nlohmann-json3-dev libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev
   abigail-tools clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev codespell shellcheck
-  iperf3 python3 python3-pip unzip xxhash
+  iperf3 python3 python3-pip unzip xxhash swig
 )
+# For the bindings' tests; a go, javac or cargo on the PATH is used instead.
+BINDING_TOOLS=(go:golang-go javac:openjdk-17-jdk-headless cargo:cargo)
 PEER_PACKAGES=(libibverbs1 libnuma1 libcurl4)
 
 SDIST_VERSION=0.3.36
@@ -53,6 +55,14 @@ install_packages() {
   step apt-update "check the network and /etc/apt/sources.list" as_root apt-get update -qq
   step apt-install "read the log; 'apt-get -f install' repairs a half-installed system" \
     as_root apt-get install -y -qq --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}"
+}
+
+install_binding_packages() {
+  local tool missing=()
+  for tool in "${BINDING_TOOLS[@]}"; do
+    PATH="$PATH:/usr/local/go/bin:$HOME/.cargo/bin" command -v "${tool%%:*}" >/dev/null || missing+=("${tool#*:}")
+  done
+  [ "${#missing[@]}" -eq 0 ] || install_packages "${missing[@]}"
 }
 
 has_stamp() { [ "$(cat "$DEPS/stamps/$1" 2>/dev/null)" = "$2" ]; }
