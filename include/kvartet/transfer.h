@@ -114,8 +114,8 @@ KVT_API kvt_status_t kvt_stream_open(kvt_node_t node, const uint8_t key[KVT_KEY_
 KVT_API kvt_status_t kvt_stream_append(kvt_stream_t stream, const uint8_t* frame, size_t frame_len);
 
 /* Ends a stream: ok = 1 completes it, ok = 0 aborts it and every puller gets KVT_ERR_CANCELLED.
- * @return KVT_OK; KVT_ERR_CLOSED; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: one at a time. Blocks:
- * no. Since: 0.1. */
+ * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT (ok above 1); KVT_ERR_CLOSED; KVT_ERR_STALE_HANDLE;
+ * KVT_ERR_WRONG_HANDLE. Threads: one at a time. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_stream_finish(kvt_stream_t stream, uint8_t ok);
 
 /* Forgets a stream; an unfinished one is aborted. 0 and stale ids are accepted. Threads: any. Blocks: no.

@@ -120,8 +120,8 @@ KVT_API kvt_status_t kvt_cache_submit_store(kvt_cache_t cache, kvt_codec_t codec
                                             int64_t timeout_ms, uint64_t* operation) {
   return kvt::Boundary([&]() -> kvt::Status {
     KVT_ASSIGN_OR_RETURN(auto found, kvt::Lookup<kvt::Cache>(cache));
-    KVT_RETURN_IF_ERROR(CheckSubmit(keys, count, results, operation));
     KVT_ASSIGN_OR_RETURN(auto blocks, CheckBlocks(codec, view, spec, block_tokens, count));
+    KVT_RETURN_IF_ERROR(CheckSubmit(keys, count, results, operation));
     KVT_ASSIGN_OR_RETURN(const kvt::Deadline deadline, kvt::Deadline::FromTimeout(timeout_ms));
     KVT_ASSIGN_OR_RETURN(*operation,
                          found->SubmitStore(std::move(blocks), Keys(keys, count), results, deadline));
@@ -135,8 +135,8 @@ KVT_API kvt_status_t kvt_cache_submit_load(kvt_cache_t cache, kvt_codec_t codec,
                                            int64_t timeout_ms, uint64_t* operation) {
   return kvt::Boundary([&]() -> kvt::Status {
     KVT_ASSIGN_OR_RETURN(auto found, kvt::Lookup<kvt::Cache>(cache));
-    KVT_RETURN_IF_ERROR(CheckSubmit(keys, count, results, operation));
     KVT_ASSIGN_OR_RETURN(auto blocks, CheckBlocks(codec, view, spec, block_tokens, count));
+    KVT_RETURN_IF_ERROR(CheckSubmit(keys, count, results, operation));
     KVT_ASSIGN_OR_RETURN(const kvt::Deadline deadline, kvt::Deadline::FromTimeout(timeout_ms));
     KVT_ASSIGN_OR_RETURN(*operation,
                          found->SubmitLoad(std::move(blocks), Keys(keys, count), results, deadline));

@@ -169,6 +169,7 @@ KVT_API kvt_status_t kvt_stream_append(kvt_stream_t stream, const uint8_t* frame
 KVT_API kvt_status_t kvt_stream_finish(kvt_stream_t stream, uint8_t ok) {
   return kvt::Boundary([&]() -> Status {
     KVT_ASSIGN_OR_RETURN(const auto found, Lookup<NodeStream>(stream));
+    if (ok > 1) return kvt::Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("ok is ", ok, ", must be 0 or 1"));
     return found->stream().Finish(ok != 0);
   });
 }

@@ -8,6 +8,15 @@
 #include <vector>
 
 namespace kvt {
+namespace {
+
+// Every Operations has ids of its own, so that an id handed to another cache or node is not found there.
+uint64_t FirstId() {
+  static std::atomic<uint64_t> ranges{0};
+  return ((ranges.fetch_add(1, std::memory_order_relaxed) & 0x7fffff) << 40) + 1;
+}
+
+}  // namespace
 
 Status Operation::Stop() const {
   if (cancelled()) return Error(KVT_ERR_CANCELLED, absl::StrCat("operation ", id_, " was cancelled"));
@@ -19,7 +28,7 @@ Status Operation::Stop() const {
 StatusOr<std::unique_ptr<Operations>> Operations::Create() {
   const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (fd < 0) return ErrnoError(errno, "eventfd", "for completions");
-  return std::unique_ptr<Operations>(new Operations(fd));
+  return std::unique_ptr<Operations>(new Operations(fd, FirstId()));
 }
 
 Operations::~Operations() {

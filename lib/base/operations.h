@@ -72,7 +72,7 @@ class Operations {
   static constexpr size_t kMax = 65536;
 
  private:
-  explicit Operations(int event_fd) : event_fd_(event_fd) {}
+  Operations(int event_fd, uint64_t first_id) : event_fd_(event_fd), next_id_(first_id) {}
   void Push(const kvt_completion_t& completion) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Drained() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -80,7 +80,7 @@ class Operations {
   Mutex mu_;
   CondVar changed_;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
-  uint64_t next_id_ ABSL_GUARDED_BY(mu_) = 1;
+  uint64_t next_id_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<uint64_t, std::shared_ptr<Operation>> running_ ABSL_GUARDED_BY(mu_);
   std::deque<kvt_completion_t> completions_ ABSL_GUARDED_BY(mu_);
 };

@@ -65,8 +65,14 @@ StatusOr<Url> Url::Parse(absl::string_view text) {
   if (url.scheme != "file" && url.scheme != "unix") {
     absl::ConsumePrefix(&rest, "//");
   } else if (absl::StartsWith(rest, "//")) {
-    // file:///path and file:/path are the same place.
+    // file:///path and file:/path are the same place; file://path would name a host, or a relative path by
+    // accident.
     rest.remove_prefix(2);
+    if (!absl::StartsWith(rest, "/")) {
+      return Error(KVT_ERR_INVALID_ARGUMENT,
+                   absl::StrCat("url path \"//", rest, "\" has no third slash; write ", url.scheme,
+                                ":/path or ", url.scheme, ":relative/path"));
+    }
   }
   url.rest = std::string(rest);
   if (question == absl::string_view::npos) return url;

@@ -59,6 +59,16 @@ TEST_F(OperationsTest, CompletionsComeInOrderAndTheDescriptorIsReadableWhileThey
   EXPECT_TRUE(Poll(8).empty());
 }
 
+TEST_F(OperationsTest, IdsOfAnotherOwnerAreNotFound) {
+  const std::unique_ptr<Operations> other = std::move(*Operations::Create());
+  const auto mine = *operations_->Begin(Deadline::After(std::chrono::hours(1)));
+  const auto theirs = *other->Begin(Deadline::After(std::chrono::hours(1)));
+  EXPECT_EQ(CodeOf(operations_->Cancel(theirs->id())), KVT_ERR_NOT_FOUND);
+  EXPECT_FALSE(mine->cancelled());
+  operations_->Finish(*mine, Result(KVT_OK));
+  other->Finish(*theirs, Result(KVT_OK));
+}
+
 TEST_F(OperationsTest, WaitTakesDoneAndDropsParts) {
   const auto operation = *operations_->Begin(Far()), other = *operations_->Begin(Far());
   operations_->Part(*operation, Result(KVT_OK));

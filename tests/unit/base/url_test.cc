@@ -45,7 +45,8 @@ TEST(UrlTest, Options) {
 TEST(UrlTest, BadUrls) {
   for (const std::string& bad :
        {std::string(""), std::string("/var/kv"), std::string(":x"), std::string("mem:?=1"),
-        std::string("mem:?a=1&a=2"), std::string("file:/a\0b", 9), "file:/" + std::string(4096, 'x')}) {
+        std::string("mem:?a=1&a=2"), std::string("file:/a\0b", 9), std::string("file://tmp/x"),
+        std::string("unix://run/x.sock"), "file:/" + std::string(4096, 'x')}) {
     EXPECT_EQ(CodeOf(Url::Parse(bad).status()), KVT_ERR_INVALID_ARGUMENT) << bad;
   }
 }
