@@ -3,8 +3,8 @@
  * Places are URLs:
  *   mem:?capacity=4GiB                      the process's memory
  *   file:/var/cache/kvartet?capacity=200GiB a directory of append-only segments; one process at a time
- * Sizes take B, KB, MB, GB, TB, KiB, MiB, GiB, TiB; without a capacity there is no limit; the least is 1 B, for
- * file: 1 MiB. When the capacity is reached the least recently used frames go.
+ * Sizes take B, KB, MB, GB, TB, KiB, MiB, GiB, TiB; without a capacity there is no limit; the least is 1 B,
+ * for file: 1 MiB. When the capacity is reached the least recently used frames go.
  *
  * A store is visible once it is whole and checksummed; a failed or torn one never is. A put of file: that
  * ended with KVT_OK has been flushed: it survives the death of the process, and of the machine if the disk

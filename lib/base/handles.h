@@ -40,7 +40,8 @@ struct HandleTraits;
 
 template <typename T>
 uint64_t NewHandle(std::shared_ptr<T> object) {
-  return InsertHandle(HandleTraits<T>::kType, std::const_pointer_cast<std::remove_const_t<T>>(std::move(object)));
+  return InsertHandle(HandleTraits<T>::kType,
+                      std::const_pointer_cast<std::remove_const_t<T>>(std::move(object)));
 }
 
 template <typename T>

@@ -29,7 +29,8 @@ void Job::Step() {
     if (begin >= count_) break;
     RunChunk(begin, std::min(count_, begin + chunk_));
     if (next_.load(std::memory_order_relaxed) >= count_) break;
-    // The rest of a stopped operation is only reported, which is not worth a turn each: a cancel waits for it.
+    // The rest of a stopped operation is only reported, which is not worth a turn each: a cancel waits for
+    // it.
     if (!Stop().ok()) continue;
     runtime_->Submit([job = shared_from_this()] { job->Step(); });
     return;

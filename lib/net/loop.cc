@@ -158,8 +158,8 @@ void Loop::ArmTimer() {
 }
 
 void Loop::RunTimers() {
-  // By now(), not by the clock: a timer that arms itself for later than now() waits for the next round, however
-  // long this thread was held up.
+  // By now(), not by the clock: a timer that arms itself for later than now() waits for the next round,
+  // however long this thread was held up.
   while (!timers_.empty() && timers_.begin()->first.first <= now_) {
     auto entry = timers_.extract(timers_.begin());
     timer_times_.erase(entry.key().second);
