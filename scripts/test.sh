@@ -55,6 +55,9 @@ test_release() {
   KVARTET_STAGE="$ROOT/build/stage" suite installed release -L '^installed$' --no-tests=error
   tally_run "exported symbols" scripts/check_symbols.sh build/stage
   tally_run "short demo" scripts/smoke_demo.sh "$KVARTET_COMMAND"
+  (install_binding_packages) || say "a language is missing; its cases will fail"
+  tally_run "Go, Java and Rust cases" tests/bindings/run.sh build/stage
+  tally_run "Go, Java and Rust samples" tests/bindings/samples.sh build/stage
 }
 
 test_sanitizers() {
