@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kFitRounds = 2;
 constexpr size_t kSamplesOfBook = 200000;
+constexpr double kLeastVariance = 1e-9;
 
 // The sample's components: a row a component, one float a sampled row, and what is needed to plan bits.
 struct Projected {
@@ -126,12 +127,25 @@ Status Calibrator::Analyse(const Sums& sums, ProfileGroup* group, std::vector<fl
     mean[c] = sums.sum[c] / tokens;
     group->mean.push_back(static_cast<float>(double{sums.shift[c]} + mean[c]));
   }
-  group->amplitude.assign(sums.layer_end - sums.layer_begin, 1.0f);
   *basis = sums.outer;
   for (size_t row = 0; row < width; ++row) {
     float* values = basis->data() + row * width;
     for (size_t c = 0; c <= row; ++c)
       values[c] = static_cast<float>(double{values[c]} / tokens - mean[row] * mean[c]);
+  }
+  // Layers of little variance would get no bits from errors counted as they are, and too many from errors
+  // relative to their deviation: the root of it lies between, and measured better than both.
+  for (size_t begin = 0; begin < width; begin += sums.channels) {
+    double energy = 0;
+    for (size_t c = begin; c < begin + sums.channels; ++c) energy += double{(*basis)[c * width + c]};
+    const double variance = std::max(energy / static_cast<double>(sums.channels), kLeastVariance);
+    group->amplitude.push_back(static_cast<float>(1 / std::sqrt(std::sqrt(variance))));
+  }
+  for (size_t row = 0; row < width; ++row) {
+    for (size_t c = 0; c <= row; ++c) {
+      (*basis)[row * width + c] *=
+          group->amplitude[row / sums.channels] * group->amplitude[c / sums.channels];
+    }
   }
   std::vector<float> variances;
   KVT_RETURN_IF_ERROR(blas::Eigen(width, basis->data(), &variances));
@@ -177,7 +191,8 @@ StatusOr<std::string> Calibrator::MakeProfile() const {
     for (size_t r = 0; r < own.rows; ++r) {
       const uint16_t* kept = sample_.Row(r) + sums.sample_column;
       for (size_t c = 0; c < sums.width(); ++c)
-        rows[r * sums.width() + c] = kernels::F16ToF32(kept[c]) + (sums.shift[c] - group.mean[c]);
+        rows[r * sums.width() + c] = (kernels::F16ToF32(kept[c]) + (sums.shift[c] - group.mean[c])) *
+                                     group.amplitude[c / sums.channels];
     }
     blas::Multiply(own.components, own.rows, sums.width(), {basis.data(), sums.width()},
                    {rows.data(), sums.width(), /*transposed=*/true}, own.values.data(), own.rows);
