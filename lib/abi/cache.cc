@@ -22,6 +22,11 @@ kvt::Status CheckSubmit(const uint8_t* keys, size_t count, const kvt_status_t* r
   KVT_RETURN_IF_ERROR(CheckItems(keys, count));
   if (results == nullptr && count != 0) return kvt::Error(KVT_ERR_INVALID_ARGUMENT, "results is NULL");
   if (operation == nullptr) return kvt::Error(KVT_ERR_INVALID_ARGUMENT, "operation is NULL");
+  return kvt::OkStatus();
+}
+
+// Reads every key: call it once the count is known to fit the view.
+kvt::Status CheckKeys(const uint8_t* keys, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (kvt::Key::From(keys + i * KVT_KEY_BYTES).IsNull())
       return kvt::Error(KVT_ERR_INVALID_ARGUMENT,
@@ -101,6 +106,7 @@ KVT_API kvt_status_t kvt_cache_submit_put(kvt_cache_t cache, const uint8_t* keys
   return kvt::Boundary([&]() -> kvt::Status {
     KVT_ASSIGN_OR_RETURN(auto found, kvt::Lookup<kvt::Cache>(cache));
     KVT_RETURN_IF_ERROR(CheckSubmit(keys, count, results, operation));
+    KVT_RETURN_IF_ERROR(CheckKeys(keys, count));
     if (count != 0 && (frames == nullptr || lengths == nullptr))
       return kvt::Error(KVT_ERR_INVALID_ARGUMENT, frames == nullptr ? "frames is NULL" : "lengths is NULL");
     for (size_t i = 0; i < count; ++i) {
@@ -120,8 +126,9 @@ KVT_API kvt_status_t kvt_cache_submit_store(kvt_cache_t cache, kvt_codec_t codec
                                             int64_t timeout_ms, uint64_t* operation) {
   return kvt::Boundary([&]() -> kvt::Status {
     KVT_ASSIGN_OR_RETURN(auto found, kvt::Lookup<kvt::Cache>(cache));
-    KVT_ASSIGN_OR_RETURN(auto blocks, CheckBlocks(codec, view, spec, block_tokens, count));
     KVT_RETURN_IF_ERROR(CheckSubmit(keys, count, results, operation));
+    KVT_ASSIGN_OR_RETURN(auto blocks, CheckBlocks(codec, view, spec, block_tokens, count));
+    KVT_RETURN_IF_ERROR(CheckKeys(keys, count));
     KVT_ASSIGN_OR_RETURN(const kvt::Deadline deadline, kvt::Deadline::FromTimeout(timeout_ms));
     KVT_ASSIGN_OR_RETURN(*operation,
                          found->SubmitStore(std::move(blocks), Keys(keys, count), results, deadline));
@@ -135,8 +142,9 @@ KVT_API kvt_status_t kvt_cache_submit_load(kvt_cache_t cache, kvt_codec_t codec,
                                            int64_t timeout_ms, uint64_t* operation) {
   return kvt::Boundary([&]() -> kvt::Status {
     KVT_ASSIGN_OR_RETURN(auto found, kvt::Lookup<kvt::Cache>(cache));
-    KVT_ASSIGN_OR_RETURN(auto blocks, CheckBlocks(codec, view, spec, block_tokens, count));
     KVT_RETURN_IF_ERROR(CheckSubmit(keys, count, results, operation));
+    KVT_ASSIGN_OR_RETURN(auto blocks, CheckBlocks(codec, view, spec, block_tokens, count));
+    KVT_RETURN_IF_ERROR(CheckKeys(keys, count));
     KVT_ASSIGN_OR_RETURN(const kvt::Deadline deadline, kvt::Deadline::FromTimeout(timeout_ms));
     KVT_ASSIGN_OR_RETURN(*operation,
                          found->SubmitLoad(std::move(blocks), Keys(keys, count), results, deadline));
