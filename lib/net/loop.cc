@@ -51,6 +51,8 @@ void Loop::Turn() {
   epoll_event events[64];
   ArmTimer();
   const int count = epoll_wait(epoll_.get(), events, 64, -1);
+  // A process that was stopped and goes on comes back with EINTR: bytes may wait, so no timer runs yet.
+  if (count < 0) return;
   now_ = Clock::now();
   // Descriptors before timers: bytes that waited while this thread did not run count as received.
   for (int i = 0; i < count; ++i) {

@@ -12,22 +12,27 @@ constexpr auto kAcceptAgain = std::chrono::milliseconds(100);
 constexpr auto kDrainAgain = std::chrono::milliseconds(2);
 
 // A result that one thread waits for and another sets; the last holder of a Setter gives KVT_ERR_CLOSED.
+// Errors cross as code and text: threads share no Status.
 template <typename T>
 class Promise {
  public:
   void Set(StatusOr<T> value) {
     MutexLock lock(&mu_);
-    if (value_.has_value()) return;
-    value_.emplace(std::move(value));
-    set_.SignalAll();
+    if (set_) return;
+    set_ = true;
+    code_ = CodeOf(value.status());
+    text_ = std::string(value.status().message());
+    if (value.ok()) value_ = *std::move(value);
+    changed_.SignalAll();
   }
-  // Nothing when the deadline has passed.
+  // Nothing when the deadline has passed. Takes the value.
   std::optional<StatusOr<T>> Wait(Deadline deadline) {
     MutexLock lock(&mu_);
-    while (!value_.has_value()) {
-      if (!set_.WaitUntil(&mu_, deadline.time())) break;
+    while (!set_) {
+      if (!changed_.WaitUntil(&mu_, deadline.time()) && !set_) return std::nullopt;
     }
-    return value_;
+    if (code_ != KVT_OK) return Error(code_, text_);
+    return std::move(value_);
   }
   static std::shared_ptr<void> Setter(const std::shared_ptr<Promise>& promise) {
     return std::shared_ptr<void>(nullptr, [promise](void*) {
@@ -37,8 +42,11 @@ class Promise {
 
  private:
   Mutex mu_;
-  CondVar set_;
-  std::optional<StatusOr<T>> value_ ABSL_GUARDED_BY(mu_);
+  CondVar changed_;
+  bool set_ ABSL_GUARDED_BY(mu_) = false;
+  kvt_status_t code_ ABSL_GUARDED_BY(mu_) = KVT_OK;
+  std::string text_ ABSL_GUARDED_BY(mu_);
+  T value_ ABSL_GUARDED_BY(mu_){};
 };
 
 // Looks an address up; a slow name server holds up a worker, not the caller beyond its deadline.

@@ -29,7 +29,7 @@ Status RemoteOp::OnResults(Remote*, const wire::PushResults&) {
 StatusOr<uint64_t> Remote::Submit(const std::shared_ptr<RemoteOp>& op, Deadline deadline) {
   {
     MutexLock lock(&mu_);
-    if (!closed_.ok()) return closed_;
+    if (!closed_text_.empty()) return Error(KVT_ERR_PEER_DEAD, closed_text_);
     if (pending_requests_ + op->requests() > kMaxRequests || pending_keys_ + op->keys() > kMaxKeys)
       return Error(KVT_ERR_LIMIT,
                    absl::StrCat(pending_requests_, " requests for ", pending_keys_,
@@ -120,9 +120,8 @@ void Remote::Close(Status reason) {
 
 void Remote::SetClosed(const Status& reason) {
   MutexLock lock(&mu_);
-  if (closed_.ok())
-    closed_ = Error(KVT_ERR_PEER_DEAD,
-                    absl::StrCat("the connection to ", address_.text, " is closed: ", reason.message()));
+  if (closed_text_.empty())
+    closed_text_ = absl::StrCat("the connection to ", address_.text, " is closed: ", reason.message());
 }
 
 void Remote::OnClosed(Status reason) {

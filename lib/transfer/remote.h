@@ -1,6 +1,6 @@
 // Remote: the connection to a peer that this node connected to, and the operations on it.
 //
-// Submit, closed_reason and Disconnect are thread-safe; everything else belongs to the loop's thread. The
+// Submit and Disconnect are thread-safe; everything else belongs to the loop's thread. The
 // caller's memory is written only on that thread and only while its operation is unfinished, so once an
 // operation has its completion its memory is not touched.
 //
@@ -120,7 +120,7 @@ class Remote : public net::Channel::Handler, public std::enable_shared_from_this
   RemoteOp* reading_ = nullptr;  // whose payload is being read
 
   Mutex mu_;
-  Status closed_ ABSL_GUARDED_BY(mu_);
+  std::string closed_text_ ABSL_GUARDED_BY(mu_);  // why the connection is closed; empty while it is not
   size_t pending_keys_ ABSL_GUARDED_BY(mu_) = 0;
   size_t pending_requests_ ABSL_GUARDED_BY(mu_) = 0;
 };

@@ -120,7 +120,8 @@ TEST(HostileClient, ThatDoesNotReadIsBounded) {
     cancels += net::EncodeHead(CancelMessage(MessageType::kCancel, i + 100));
   client.Send(cancels);
   while (server.counters().refused_limit.load() == 0) std::this_thread::yield();
-  EXPECT_EQ(server.runtime()->memory_used(), before);
+  // The keys of its pulls are let go with it.
+  while (server.runtime()->memory_used() != before) std::this_thread::yield();
   server.ExpectGood();
 }
 
