@@ -190,9 +190,8 @@ Status Endpoint::Close(Deadline deadline) {
   // Looks again and again until what peers have asked for is answered, or nobody waits any more.
   auto look = std::make_shared<std::function<void(const std::shared_ptr<void>&)>>();
   *look = [this, idle, deadline, weak = std::weak_ptr(look)](const std::shared_ptr<void>& setter) {
-    const bool owes = std::any_of(served_.begin(), served_.end(), [](const auto& served) {
-      return served->open() && served->outstanding() != 0;
-    });
+    const bool owes =
+        std::any_of(served_.begin(), served_.end(), [](const auto& served) { return served->busy(); });
     if (!owes) return idle->Set(true);
     const auto self = weak.lock();
     if (self == nullptr || deadline.Expired()) return;

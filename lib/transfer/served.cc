@@ -57,6 +57,14 @@ void Served::OnBroken(Status reason) {
   channel_.CloseAfterFlush(std::move(reason));
 }
 
+bool Served::busy() const {
+  const auto opened = [this](const auto& entry) {
+    return entry.second.stream != nullptr || streams_->Find(entry.second.key) != nullptr;
+  };
+  return channel_.open() && (channel_.queued_bytes() != 0 || outstanding() != streams_pulled_.size() ||
+                             std::any_of(streams_pulled_.begin(), streams_pulled_.end(), opened));
+}
+
 Status Served::OnMessage(const net::Header& header, Bytes control, Channel::Targets* targets) {
   arriving_.clear();
   if (!greeted_) {
@@ -287,7 +295,7 @@ void Served::Tick() {
   if (!channel_.open() || channel_.closing()) return;
   const auto now = core_->loop->now();
   const auto silent = now - channel_.received_at();
-  const bool owes = outstanding() != 0 || storing_;
+  const bool owes = outstanding() != 0;
   if (owes && !channel_.paused() && silent >= 4 * peer_stall_)
     return channel_.Close(Error(KVT_ERR_STALLED, "the peer has sent nothing for four times its stall time"));
   // Enough for a peer that pushes slowly: it sends heartbeats of its own while it waits for answers.

@@ -46,8 +46,8 @@ class Served : public net::Channel::Handler, public std::enable_shared_from_this
   Status Start(Status refused);
   void Close(Status reason) { channel_.Close(std::move(reason)); }
   bool open() const { return channel_.open(); }
-  // Answers that are still owed.
-  size_t outstanding() const { return pulls_.size() + streams_pulled_.size() + puts_.size(); }
+  // Whether answers are on their way. A stream that is not opened yet does not count.
+  bool busy() const;
   // A stream may have changed.
   void OnStreams();
 
@@ -83,6 +83,11 @@ class Served : public net::Channel::Handler, public std::enable_shared_from_this
     kvt_status_t status = KVT_OK;
     bool cancel = false;
   };
+  // Requests without their last answer.
+  size_t outstanding() const {
+    return pulls_.size() + streams_pulled_.size() + puts_.size() + (storing_ ? 1 : 0);
+  }
+
   using Fetched = std::vector<StatusOr<Pinned>>;
 
   Status OnHello(Bytes control);

@@ -5,6 +5,7 @@
 #include <sys/un.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "unit/node/fixture.h"
 
@@ -194,6 +195,19 @@ TEST(Handshake, TooManyConnections) {
   kvt_status_t status = KVT_ERR_LIMIT;
   while (status == KVT_ERR_LIMIT) status = client.TryConnect(server.url());
   EXPECT_EQ(status, KVT_OK) << LastError();
+}
+
+TEST(Close, WaitsForWhatPeersHaveAskedFor) {
+  Side server({.listen = "tcp://127.0.0.1:0?bandwidth=20MB"}), client({});
+  for (uint32_t i = 0; i < 8; ++i) server.Put(MakeKey(i), MakeFrame(server.model, MakeKey(i), 512, i));
+  const kvt_peer_t peer = client.Connect(server.url());
+  Pull pull(8, 2 << 20);
+  KVT_ASSERT_OK(pull.Submit(peer, MakeKeys(0, 8)));
+  while (client.Stats().bytes_received < (1 << 20)) std::this_thread::yield();
+  EXPECT_EQ(kvt_node_close(server.node, 20), KVT_ERR_TIMEOUT);
+  KVT_EXPECT_OK(kvt_node_close(server.node, kLong));
+  KVT_EXPECT_OK(pull.Wait(client.node));
+  EXPECT_EQ(kvt_node_close(client.node, -1), KVT_ERR_INVALID_ARGUMENT);
 }
 
 TEST(Close, RefusesNewWorkAndEnds) {

@@ -141,6 +141,40 @@ TEST_P(PullTest, NothingIsServedWithoutACache) {
   KVT_EXPECT_OK(none.Wait(consumer.node));
 }
 
+TEST_P(PullTest, FramesOfAnotherModelOrNamespaceAreNotReported) {
+  Side producer({.listen = Listen()}), consumer({});
+  const kvt_model_t other = MakeModel("model-b");
+  producer.Put(MakeKey(0), MakeFrame(other, MakeKey(0), 4, 0));
+  producer.Put(MakeKey(1), MakeFrame(producer.model, MakeKey(1), 4, 1, 0, 0x55));
+  producer.Put(MakeKey(2), MakeFrame(producer.model, MakeKey(2), 4, 2));
+  kvt_model_destroy(other);
+  Pull pull(3, 64 << 10);
+  KVT_ASSERT_OK(pull.Submit(consumer.Connect(producer.url()), MakeKeys(0, 3)));
+  EXPECT_EQ(pull.Wait(consumer.node), KVT_ERR_MISMATCH);
+  EXPECT_EQ(pull.results, (std::vector<kvt_status_t>{KVT_ERR_MISMATCH, KVT_ERR_MISMATCH, KVT_OK}));
+  EXPECT_EQ(pull.completion.items_ok, 1u);
+}
+
+TEST_P(PullTest, FramesBeyondTheLimitDoNotTravel) {
+  Side producer({.listen = Listen()}), consumer({.max_frame_bytes = 64 << 10});
+  const auto frame = MakeFrame(producer.model, MakeKey(0), 64, 0);
+  producer.Put(MakeKey(0), frame);
+  const kvt_peer_t peer = consumer.Connect(producer.url());
+  Pull pull(1, 1 << 20);
+  KVT_ASSERT_OK(pull.Submit(peer, MakeKey(0)));
+  EXPECT_EQ(pull.Wait(consumer.node), KVT_ERR_BUFFER_TOO_SMALL);
+  EXPECT_EQ(pull.lengths[0], frame.size());
+  EXPECT_LT(consumer.Stats().bytes_received, 4096u);
+  // A stream that carries it ends with LIMIT.
+  kvt_stream_t stream = 0;
+  KVT_ASSERT_OK(kvt_stream_open(producer.node, MakeKey(0).data(), &stream));
+  KVT_ASSERT_OK(kvt_stream_append(stream, frame.data(), frame.size()));
+  uint64_t offset = 0, length = 0, operation = 0;
+  KVT_ASSERT_OK(kvt_peer_submit_pull_stream(peer, MakeKey(0).data(), pull.memory.data(), pull.memory.size(),
+                                            &offset, &length, 1, kLong, &operation));
+  EXPECT_EQ(kvt_node_wait(consumer.node, operation, kLong, nullptr), KVT_ERR_LIMIT);
+}
+
 TEST_P(PullTest, RefusesArgumentsThatAreNeverRight) {
   Side producer({.listen = Listen()}), consumer({});
   const kvt_peer_t peer = consumer.Connect(producer.url());
