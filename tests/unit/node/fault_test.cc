@@ -291,6 +291,29 @@ TEST_P(FaultTest, ManyThreadsCancelAndWait) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST_P(FaultTest, AnotherProcessKeepsWhatIsPushed) {
+  Side side({});
+  OtherProcess other(GetParam() ? socket_.url() : "tcp://127.0.0.1:0", 1, 1);
+  const kvt_peer_t peer = side.Connect(other.url());
+  std::vector<uint8_t> frames;
+  std::vector<uint64_t> lengths;
+  for (uint32_t i = 100; i < 120; ++i) {
+    const auto frame = MakeFrame(side.model, MakeKey(i), 1 + i % 64, i);
+    frames.insert(frames.end(), frame.begin(), frame.end());
+    lengths.push_back(frame.size());
+  }
+  std::vector<kvt_status_t> results(20, 1);
+  uint64_t operation = 0;
+  KVT_ASSERT_OK(kvt_peer_submit_push(peer, MakeKeys(100, 20).data(), 20, frames.data(), lengths.data(),
+                                     results.data(), kLong, &operation));
+  KVT_ASSERT_OK(kvt_node_wait(side.node, operation, kLong, nullptr));
+  Pull pull(20, 1 << 18);
+  KVT_ASSERT_OK(pull.Submit(peer, MakeKeys(100, 20)));
+  KVT_ASSERT_OK(pull.Wait(side.node));
+  for (uint32_t i = 0; i < 20; ++i)
+    EXPECT_EQ(pull.Frame(i), MakeFrame(side.model, MakeKey(100 + i), 1 + (100 + i) % 64, 100 + i));
+}
+
 TEST(Bandwidth, IsKeptWithinAFewPerCent) {
   Side producer({.listen = "tcp://127.0.0.1:0?bandwidth=400Mbit"}), side({});
   uint64_t bytes = 0;
