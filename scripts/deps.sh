@@ -149,10 +149,28 @@ model_file() {
   write_stamp model "$stamp"
 }
 
+# The engine's CMake options for what this processor can do: all but AMX, whose kernels sum in another order for a
+# batch than for one token, and end in SIGILL when g++ 12 drops the stores of their tile configuration.
+engine_features() {
+  local flags feature
+  if [ "$(uname -m)" != x86_64 ]; then
+    echo -DGGML_NATIVE=ON
+    return
+  fi
+  flags=" $(grep -m1 '^flags' /proc/cpuinfo | cut -d: -f2) "
+  echo -DGGML_NATIVE=OFF
+  for feature in sse4_2:SSE42 avx:AVX avx2:AVX2 bmi2:BMI2 fma:FMA f16c:F16C avx_vnni:AVX_VNNI avx512bw:AVX512 \
+    avx512vbmi:AVX512_VBMI avx512_vnni:AVX512_VNNI avx512_bf16:AVX512_BF16; do
+    if [[ "$flags" == *" ${feature%%:*} "* ]]; then echo "-DGGML_${feature#*:}=ON"; else echo "-DGGML_${feature#*:}=OFF"; fi
+  done
+}
+
 configure_engine() {
+  local features
+  mapfile -t features < <(engine_features)
   cmake -S "$DEPS/llama.cpp/src" -B "$DEPS/llama.cpp/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_C_COMPILER=/usr/bin/gcc -DCMAKE_CXX_COMPILER=/usr/bin/g++ \
-    -DBUILD_SHARED_LIBS=OFF -DGGML_OPENMP=OFF -DGGML_CCACHE=OFF -DGGML_NATIVE=ON \
+    -DBUILD_SHARED_LIBS=OFF -DGGML_OPENMP=OFF -DGGML_CCACHE=OFF "${features[@]}" \
     -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_TOOLS=OFF \
     -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_OPENSSL=OFF
 }
@@ -160,7 +178,7 @@ configure_engine() {
 # The engine is compiled for this very processor, so the stamp holds what the processor can do.
 engine_build() {
   local stamp cache="$DEPS/llama.cpp/build/CMakeCache.txt"
-  stamp="$SDIST_HASH $(g++ -dumpfullversion) $(grep -m1 -E '^(flags|Features)' /proc/cpuinfo | sha256sum | cut -c1-16)"
+  stamp="$SDIST_HASH $(g++ -dumpfullversion) $(engine_features | sha256sum | cut -c1-16)"
   if has_stamp engine-build "$stamp" && [ -f "$DEPS/llama.cpp/build/src/libllama.a" ]; then return; fi
   if [ -f "$DEPS/stamps/engine-build" ] ||
     { [ -f "$cache" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$DEPS/llama.cpp/src" "$cache"; }; then
