@@ -5,7 +5,7 @@
 PACKAGES=(
   build-essential cmake ninja-build pkg-config ccache git ca-certificates
   libabsl-dev libflatbuffers-dev flatbuffers-compiler libhwy-dev libopenblas-serial-dev libxxhash-dev libssl-dev
-  liburing-dev libzstd-dev nlohmann-json3-dev libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev
+  liburing-dev libzstd-dev zlib1g-dev nlohmann-json3-dev libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev
   abigail-tools clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev codespell shellcheck
   iperf3 python3 python3-pip unzip xxhash swig
 )
@@ -24,6 +24,9 @@ MODEL_FILE=SmolLM2-135M-Instruct.Q4_1.gguf
 MODEL_HASH=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
 PEER_VERSION=0.3.13.post1
 PEER_HASH=ca9f668a04ffe648b250fda28b97d0a7da149cb110dec5cf3d166a9e68afc940
+
+# shellcheck source=scripts/texts.sh
+. "$ROOT/scripts/texts.sh"
 
 NETWORK_HINT="check the network and the pip configuration, then run the same command again"
 
@@ -205,7 +208,7 @@ bench_peer() {
 }
 
 install_deps() {
-  local peer=0
+  local peer=0 list
   case "${1:-}" in
     '') ;;
     --bench-peer) peer=1 ;;
@@ -218,6 +221,7 @@ install_deps() {
   engine_sources
   model_file
   engine_build
+  for list in scripts/texts/*.txt; do texts "$(basename "$list" .txt)"; done
   if [ "$peer" = 1 ]; then bench_peer; fi
   exec 9>&-
 }
