@@ -41,14 +41,27 @@ Model MakeModel(const engine::Geometry& geometry) {
   return model;
 }
 
+static Codec CreateCodec(const Model& model, const std::string& name, kvt_codec_options_t* options) {
+  options->name = name.data();
+  options->name_len = name.size();
+  Codec codec;
+  Check(kvt_codec_create(model.get(), options, codec.out()), "kvt_codec_create");
+  return codec;
+}
+
 Codec MakeCodec(const Model& model, const std::string& name) {
   kvt_codec_options_t options;
   kvt_codec_options_init(&options, sizeof options);
-  options.name = name.data();
-  options.name_len = name.size();
-  Codec codec;
-  Check(kvt_codec_create(model.get(), &options, codec.out()), "kvt_codec_create");
-  return codec;
+  return CreateCodec(model, name, &options);
+}
+
+Codec MakeTransform(const Model& model, std::span<const uint8_t> profile, uint32_t ratio) {
+  kvt_codec_options_t options;
+  kvt_codec_options_init(&options, sizeof options);
+  options.profile = profile.data();
+  options.profile_len = profile.size();
+  options.ratio = ratio;
+  return CreateCodec(model, "transform", &options);
 }
 
 NamespaceDigest DemoNamespace() {

@@ -5,6 +5,7 @@
 #ifndef KVARTET_TOOLS_KVARTET_LIBRARY_H_
 #define KVARTET_TOOLS_KVARTET_LIBRARY_H_
 
+#include <kvartet/experimental.h>
 #include <kvartet/kvartet.h>
 
 #include <array>
@@ -61,12 +62,15 @@ using Peer = Owned<kvt_peer_destroy>;
 using Stream = Owned<kvt_stream_destroy>;
 using Verifier = Owned<kvt_verifier_destroy>;
 using Meter = Owned<kvt_meter_destroy>;
+using Calibration = Owned<kvt_calibration_destroy>;
 
 using KeyBytes = std::array<uint8_t, KVT_KEY_BYTES>;
 using NamespaceDigest = std::array<uint8_t, KVT_NAMESPACE_DIGEST_BYTES>;
 
 Model MakeModel(const engine::Geometry& geometry);
 Codec MakeCodec(const Model& model, const std::string& name);
+// The transform codec with a profile's bytes, which are copied.
+Codec MakeTransform(const Model& model, std::span<const uint8_t> profile, uint32_t ratio);
 
 // The namespace that the command works in.
 NamespaceDigest DemoNamespace();
@@ -100,6 +104,20 @@ std::string CopyText(Call call, const char* name) {
   Check(call(text.data(), text.size(), &needed), name);
   text.resize(needed);
   return text;
+}
+
+// The bytes that a copy-out function gives. `buffer` may be of an earlier call: what is dear to compute is
+// then computed once.
+template <class Call>
+void CopyBytes(Call call, const char* name, std::vector<uint8_t>* buffer) {
+  size_t needed = 0;
+  kvt_status_t status = call(buffer->data(), buffer->size(), &needed);
+  if (status == KVT_ERR_BUFFER_TOO_SMALL) {
+    buffer->resize(needed);
+    status = call(buffer->data(), buffer->size(), &needed);
+  }
+  Check(status, name);
+  buffer->resize(needed);
 }
 
 }  // namespace kvt::cli
