@@ -28,16 +28,22 @@ from_archive() {
   return 1
 }
 
+# from_byte OFFSET FILE: the text of a file, gzip'd or not, without its first OFFSET bytes.
+from_byte() {
+  zcat -f "$2" | tail -c "+$(($1 + 1))" >"$2.cut" && rm "$2" && mv "$2.cut" "${2%.gz}"
+}
+
 copy_texts() {
-  local package path kind file number=0 folder="$DEPS/texts/$1"
+  local package path kind offset file number=0 folder="$DEPS/texts/$1"
   lists_are_apart || return 1
   rm -rf "$folder.new"
   mkdir -p "$folder.new" || return 1
-  while read -r package path kind; do
+  while read -r package path kind offset; do
     number=$((number + 1))
     file="$(printf '%s/%02d-%s-%s-%s' "$folder.new" "$number" "$kind" "$package" "$(basename "$path")")"
     { [ -s "$path" ] && cp "$path" "$file"; } || from_archive "$package" "$path" "$file" || return 1
     chmod 644 "$file"
+    [ -z "$offset" ] || from_byte "$offset" "$file" || return 1
   done < <(text_lines "$1")
   rm -rf "$folder"
   mv "$folder.new" "$folder"
