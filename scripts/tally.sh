@@ -19,13 +19,14 @@ tally_fail() {
   printf 'kvartet: FAILED: %s\n' "$1"
 }
 
-# tally_run WHAT COMMAND...: one part; its output is shown when it fails.
+# tally_run WHAT COMMAND...: one part; its output is shown when it fails, its lines that begin with "note: " always.
 tally_run() {
   local what="$1" output
   shift
   if output="$("$@" 2>&1 </dev/null)"; then
     PASSED=$((PASSED + 1))
     [ -z "${VERBOSE:-}" ] || printf 'kvartet: ok: %s\n' "$what"
+    sed -n 's/^note: /kvartet: note: /p' <<<"$output"
   else
     printf '%s\n' "$output" | tail -n 60
     tally_fail "$what"

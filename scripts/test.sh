@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Every test: release, ASan+UBSan, TSan, the installed tree, the symbol list, a short demo.
+# Every test: release, ASan+UBSan, TSan, the installed tree, the symbol list, the ABI, a short demo.
 # A part that fails does not keep the others from running; the last line counts all.
 
 # shellcheck source=scripts/tally.sh
@@ -68,6 +68,10 @@ test_sanitizers() {
   for preset in asan tsan; do
     prepare "$preset" -DKVARTET_TOOLS=OFF -DKVARTET_BENCH=OFF || continue
     suite "$preset" "$preset" -LE "$SLOW_LABELS" --no-tests=error
+    # The sanitizers add nothing to the ABI, and this library has the debug information that tells of it.
+    if [ "$preset" = asan ]; then
+      tally_run "public ABI (scripts/check_abi.py)" python3 scripts/check_abi.py build/asan/lib/libkvartet.so.0
+    fi
   done
 }
 
