@@ -111,7 +111,7 @@ class CheckAbiTest(unittest.TestCase):
     def test_a_family_of_functions_is_named_at_once(self):
         self.build(HEADER + "int kvt_lid_up(void);\nint kvt_lid_down(void);\n",
                    SOURCE + "int kvt_lid_up(void) { return 1; }\nint kvt_lid_down(void) { return 1; }\n")
-        self.assert_refused("kvt_lid_down, kvt_lid_up")
+        self.assert_refused("kvt_lid_down", "kvt_lid_up")
         self.name("`kvt_lid_*` are new.")
         self.assert_taken()
 
