@@ -9,6 +9,7 @@
 #include "meter.h"
 #include "model.h"
 #include "runtime.h"
+#include "select.h"
 #include "transfer.h"
 #include "verifier.h"
 

@@ -1,0 +1,61 @@
+// Attention: what the last queries of a sequence look at, as the host gives it: rows of attention, or queries
+// from which rows are computed with the view's keys.
+//
+// Immutable after Check; thread-safe as far as the host's memory is.
+#ifndef KVARTET_LIB_SELECT_ATTENTION_H_
+#define KVARTET_LIB_SELECT_ATTENTION_H_
+
+#include <vector>
+
+#include "kvartet/select.h"
+#include "model/view.h"
+
+namespace kvt {
+
+// A matrix by rows.
+struct Rows {
+  size_t width = 0;
+  std::vector<float> values;
+
+  float* row(size_t i) { return values.data() + i * width; }
+  const float* row(size_t i) const { return values.data() + i * width; }
+  size_t count() const { return width == 0 ? 0 : values.size() / width; }
+};
+
+// The keys of a layer and KV head as floats; NaN is 0 and everything beyond the finite f32 its bound.
+Rows LoadKeys(const Model& model, const View& view, uint32_t layer, uint32_t head);
+
+class Attention {
+ public:
+  // Checks every field against the view. KVT_ERR_INVALID_ARGUMENT, KVT_ERR_OUT_OF_RANGE.
+  static StatusOr<Attention> Check(const View& view, const kvt_attention_t* attention);
+
+  uint32_t layer_begin() const { return given_.layer_begin; }
+  uint32_t layer_end() const { return given_.layer_end; }
+  bool from_queries() const { return given_.kind == KVT_ATTENTION_QUERIES; }
+
+  // Each query head's attention to each token: for each query a row, for heads of `head`'s group one after
+  // another. `keys` are read for queries only.
+  Rows Of(uint32_t layer, uint32_t head, const Rows& keys, float scale) const;
+  // The same with one row a query: the heads' highest logits, or of given rows the highest attention; then
+  // made to sum to 1.
+  Rows HighestOf(uint32_t layer, uint32_t head, const Rows& keys, float scale) const;
+
+ private:
+  Attention(const kvt_attention_t& given, uint32_t head_begin, uint32_t group, uint64_t tokens)
+      : given_(given), head_begin_(head_begin), group_(group), tokens_(tokens) {}
+
+  const float* Row(uint32_t layer, uint32_t query_head, uint32_t row) const;
+  // Logits of queries, or rows as they are given.
+  Rows Gather(uint32_t layer, uint32_t head, const Rows& keys, float scale) const;
+  // Tokens that the query of a row sees.
+  uint64_t Seen(uint32_t row) const { return tokens_ - given_.rows + row + 1; }
+
+  kvt_attention_t given_;
+  uint32_t head_begin_, group_;
+  uint64_t tokens_;
+};
+
+}  // namespace kvt
+
+#endif  // KVARTET_LIB_SELECT_ATTENTION_H_

@@ -1,0 +1,117 @@
+// kvt_select_tokens: the copy-out protocol, and every field that it refuses, by name and value.
+#include <gmock/gmock.h>
+
+#include "unit/select/select_fixture.h"
+
+namespace kvt::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SelectApiTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    kvt_model_options_t options;
+    kvt_model_options_init(&options, sizeof options);
+    options.model_id = reinterpret_cast<const uint8_t*>("weights");
+    options.model_id_len = 7;
+    options.layers = scene_.model()->layers();
+    options.kv_heads = scene_.model()->kv_heads();
+    options.k_dim = scene_.model()->head_dim(0);
+    options.v_dim = scene_.model()->head_dim(1);
+    ASSERT_EQ(kvt_model_create(&options, &model_), KVT_OK);
+    kvt_select_options_init(&options_, sizeof options_);
+    options_.budget = 50;
+  }
+  void TearDown() override { kvt_model_destroy(model_); }
+
+  kvt_status_t Call(uint32_t* tokens, size_t cap, size_t* needed) {
+    return kvt_select_tokens(model_, scene_.memory().description(), &scene_.attention(), &options_, tokens,
+                             cap, needed);
+  }
+  void ExpectRefused(kvt_status_t status, const char* text) {
+    uint32_t tokens[200];
+    size_t needed = 0;
+    EXPECT_EQ(Call(tokens, 200, &needed), status);
+    char message[KVT_ERROR_TEXT_MAX + 1] = "";
+    kvt_last_error(message, KVT_ERROR_TEXT_MAX, nullptr);
+    EXPECT_THAT(message, HasSubstr(text));
+  }
+
+  Scene scene_{64, 6};
+  kvt_model_t model_ = 0;
+  kvt_select_options_t options_ = {};
+};
+
+TEST_F(SelectApiTest, CopiesOut) {
+  size_t needed = 0;
+  ASSERT_EQ(Call(nullptr, 0, &needed), KVT_OK);
+  EXPECT_EQ(needed, 4u * 50);
+  std::vector<uint32_t> tokens(needed);
+  EXPECT_EQ(Call(tokens.data(), needed - 1, &needed), KVT_ERR_BUFFER_TOO_SMALL);
+  ASSERT_EQ(Call(tokens.data(), tokens.size(), &needed), KVT_OK);
+  EXPECT_EQ(tokens, scene_.Choose(options_));
+  EXPECT_EQ(Call(nullptr, 3, &needed), KVT_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(Call(nullptr, 0, nullptr), KVT_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(
+      kvt_select_tokens(model_ + 1, scene_.memory().description(), nullptr, nullptr, nullptr, 0, &needed),
+      KVT_ERR_STALE_HANDLE);
+}
+
+TEST_F(SelectApiTest, RefusesOptionsByName) {
+  const kvt_select_options_t good = options_;
+  const auto refuse = [&](auto change, const char* text) {
+    options_ = good;
+    change(&options_);
+    ExpectRefused(KVT_ERR_INVALID_ARGUMENT, text);
+  };
+  refuse([](auto* o) { o->policy = 9; }, "policy is 9");
+  refuse([](auto* o) { o->scope = 0; }, "scope is 0");
+  refuse([](auto* o) { o->budget = 0; }, "budget is 0");
+  refuse([](auto* o) { o->window = 47; }, "window is 47");
+  refuse([](auto* o) { o->window = UINT32_MAX; }, "window is 4294967295");
+  refuse([](auto* o) { o->pool = 4; }, "pool is 4");
+  refuse([](auto* o) { o->pool = 65; }, "pool is 65");
+  refuse([](auto* o) { o->pooling = 3; }, "pooling is 3");
+  refuse([](auto* o) { o->relevance = 1.5f; }, "relevance is 1.5");
+  refuse([](auto* o) { o->similarity = NAN; }, "similarity is nan");
+  refuse([](auto* o) { o->scale = -1; }, "scale is -1");
+  refuse([](auto* o) { o->reserved = 1; }, "reserved is 1");
+}
+
+TEST_F(SelectApiTest, RefusesAttentionByName) {
+  const kvt_attention_t good = scene_.attention();
+  const auto refuse = [&](auto change, const char* text, kvt_status_t status = KVT_ERR_INVALID_ARGUMENT) {
+    scene_.attention() = good;
+    change(&scene_.attention());
+    ExpectRefused(status, text);
+  };
+  refuse([](auto* a) { a->kind = 0; }, "kind is 0");
+  refuse([](auto* a) { a->layer_begin = 2; }, "layer_end is 2");
+  refuse([](auto* a) { a->layer_end = 3; }, "layers [0, 3)", KVT_ERR_OUT_OF_RANGE);
+  refuse([](auto* a) { a->heads = 3; }, "heads is 3");
+  refuse([](auto* a) { a->heads = 0; }, "heads is 0");
+  refuse([](auto* a) { a->rows = 0; }, "rows is 0");
+  refuse([](auto* a) { a->rows = 65; }, "rows is 65");
+  refuse([](auto* a) { a->base = nullptr; }, "base is NULL");
+  refuse([](auto* a) { a->row_stride = 6; }, "row_stride is 6");
+}
+
+TEST_F(SelectApiTest, NeedsAttentionAndKeysThatCompute) {
+  size_t needed = 0;
+  EXPECT_EQ(kvt_select_tokens(model_, scene_.memory().description(), nullptr, &options_, nullptr, 0, &needed),
+            KVT_ERR_INVALID_ARGUMENT);
+  options_.policy = KVT_SELECT_RECENT;
+  EXPECT_EQ(kvt_select_tokens(model_, scene_.memory().description(), nullptr, &options_, nullptr, 0, &needed),
+            KVT_OK);
+  options_.policy = KVT_SELECT_SNAPKV;
+  Memory fp8(scene_.model(), Layout::kDense, KVT_ELEMENT_FP8_E4M3, 64);
+  EXPECT_EQ(kvt_select_tokens(model_, fp8.description(), &scene_.attention(), &options_, nullptr, 0, &needed),
+            KVT_ERR_UNSUPPORTED);
+  scene_.GiveRows();
+  EXPECT_EQ(kvt_select_tokens(model_, fp8.description(), &scene_.attention(), &options_, nullptr, 0, &needed),
+            KVT_OK);
+}
+
+}  // namespace
+}  // namespace kvt::test

@@ -1,0 +1,95 @@
+// A model with two query heads for each KV head, keys in memory, and queries over the last tokens.
+#ifndef KVARTET_TESTS_UNIT_SELECT_SELECT_FIXTURE_H_
+#define KVARTET_TESTS_UNIT_SELECT_SELECT_FIXTURE_H_
+
+#include "select/select.h"
+#include "unit/codec/codec_fixture.h"
+
+namespace kvt::test {
+
+class Scene {
+ public:
+  static constexpr uint32_t kGroup = 2;
+
+  Scene(uint64_t tokens, uint32_t rows, Layout layout = Layout::kDense, uint32_t element = KVT_ELEMENT_F32)
+      : memory_(model_, layout, element, tokens), tokens_(tokens), rows_(rows) {
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal(0, 1);
+    memory_.ForEach([&](uint32_t layer, uint32_t stream, uint64_t token, uint32_t head, uint32_t e) {
+      memory_.Set(layer, stream, token, head, e, normal(random));
+    });
+    queries_.resize(size_t{model_->layers()} * heads() * rows * dim());
+    for (float& value : queries_) value = normal(random);
+    attention_.struct_size = sizeof attention_;
+    attention_.kind = KVT_ATTENTION_QUERIES;
+    attention_.layer_end = model_->layers();
+    attention_.heads = heads();
+    attention_.rows = rows;
+    Point(queries_, dim());
+  }
+
+  uint32_t heads() const { return model_->kv_heads() * kGroup; }
+  uint32_t dim() const { return model_->head_dim(0); }
+  const std::shared_ptr<const Model>& model() const { return model_; }
+  Memory& memory() { return memory_; }
+  kvt_attention_t& attention() { return attention_; }
+  float& Query(uint32_t layer, uint32_t head, uint32_t row, uint32_t e) {
+    return queries_[((size_t{layer} * heads() + head) * rows_ + row) * dim() + e];
+  }
+
+  // Softmax of a query over the tokens that it sees, in double.
+  std::vector<double> Reference(uint32_t layer, uint32_t head, uint32_t row) {
+    std::vector<double> weights(tokens_);
+    double sum = 0;
+    for (uint64_t t = 0; t <= tokens_ - rows_ + row; ++t) {
+      double logit = 0;
+      for (uint32_t e = 0; e < dim(); ++e)
+        logit += double{Query(layer, head, row, e)} * double{memory_.Get(layer, 0, t, head / kGroup, e)};
+      sum += weights[t] = std::exp(logit / std::sqrt(static_cast<double>(dim())));
+    }
+    for (double& weight : weights) weight /= sum;
+    return weights;
+  }
+
+  // The same statistics as rows of attention.
+  void GiveRows() {
+    given_.clear();
+    for (uint32_t layer = 0; layer < model_->layers(); ++layer)
+      for (uint32_t head = 0; head < heads(); ++head)
+        for (uint32_t row = 0; row < rows_; ++row)
+          for (const double weight : Reference(layer, head, row))
+            given_.push_back(static_cast<float>(weight));
+    attention_.kind = KVT_ATTENTION_ROWS;
+    Point(given_, tokens_);
+  }
+
+  std::vector<uint32_t> Choose(const kvt_select_options_t& options) {
+    const auto selector = Selector::Check(options);
+    EXPECT_TRUE(selector.ok()) << selector.status();
+    const View view = memory_.view();
+    const auto attention = Attention::Check(view, &attention_);
+    EXPECT_TRUE(attention.ok()) << attention.status();
+    const Status input = selector->CheckInput(view, &*attention);
+    EXPECT_TRUE(input.ok()) << input;
+    return selector->Choose(*model_, view, &*attention);
+  }
+
+ private:
+  void Point(const std::vector<float>& values, uint64_t width) {
+    attention_.base = values.data();
+    attention_.row_stride = static_cast<int64_t>(width * sizeof(float));
+    attention_.head_stride = attention_.row_stride * rows_;
+    attention_.layer_stride = attention_.head_stride * heads();
+  }
+
+  const std::shared_ptr<const Model> model_ = MakeModel({.k_dim = 24});
+  Memory memory_;
+  uint64_t tokens_;
+  uint32_t rows_;
+  std::vector<float> queries_, given_;
+  kvt_attention_t attention_ = {};
+};
+
+}  // namespace kvt::test
+
+#endif  // KVARTET_TESTS_UNIT_SELECT_SELECT_FIXTURE_H_
