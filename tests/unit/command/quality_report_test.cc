@@ -1,0 +1,104 @@
+#include "kvartet/quality_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace kvt::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+MethodSample Sample(double kl, double likelihood, uint64_t frame) {
+  MethodSample sample;
+  sample.kl = kl;
+  sample.same_choice = 0.75;
+  sample.likelihood = likelihood;
+  sample.sizes = {100'000, 20'000, frame};
+  sample.encode_us = 2000;
+  sample.decode_us = 1000;
+  return sample;
+}
+
+// Two documents, three methods: the first is kivi4, the last has a profile.
+QualityReport Example() {
+  QualityReport report;
+  report.settings.context = 100;
+  report.settings.continuation = 11;
+  report.model = "tiny";
+  report.profile = "c0ffee";
+  report.profile_bytes = 30'000;
+  report.methods = {{"kivi4", "kivi4", 0}, {"raw", "raw", 0}, {"transform@16", "transform", 16}};
+  report.documents = {
+      {"one", 20, {Sample(0.5, 22, 40'000), Sample(0, 20, 100'500), Sample(0.7, 21, 25'000)}},
+      {"two", 30, {Sample(0.1, 31, 40'000), Sample(0, 30, 100'500), Sample(0.3, 32, 25'000)}}};
+  return report;
+}
+
+TEST(QualityReport, MeansOverDocuments) {
+  const std::vector<MethodSummary> methods = Summarise(Example());
+  ASSERT_EQ(methods.size(), 3u);
+  EXPECT_DOUBLE_EQ(methods[0].kl, 0.3);
+  EXPECT_DOUBLE_EQ(methods[0].same_percent, 75);
+  // 3 nats more over 2 x 10 tokens.
+  EXPECT_NEAR(methods[0].perplexity_percent, 100 * (std::exp(0.15) - 1), 1e-9);
+  EXPECT_DOUBLE_EQ(methods[0].encode_us, 20);
+  EXPECT_DOUBLE_EQ(methods[0].decode_gbs, 0.1);
+}
+
+TEST(QualityReport, DifferencesArePairedByDocument) {
+  const std::vector<MethodSummary> methods = Summarise(Example());
+  EXPECT_EQ(methods[0].more_kl, 0);
+  EXPECT_NEAR(methods[2].more_kl, 0.2, 1e-12);
+  ASSERT_TRUE(methods[2].more_kl_interval.has_value());
+  EXPECT_NEAR(methods[2].more_kl_interval->low, 0.2, 1e-9);
+  EXPECT_NEAR(methods[2].more_kl_interval->high, 0.2, 1e-9);
+  EXPECT_GT(methods[2].kl_interval->high, 2);
+}
+
+TEST(QualityReport, RatiosCountTheProfileWhereThereIsOne) {
+  const std::vector<MethodSummary> methods = Summarise(Example());
+  EXPECT_DOUBLE_EQ(methods[0].whole_ratio, 2.5);
+  EXPECT_DOUBLE_EQ(methods[0].coded_ratio, 4);
+  EXPECT_DOUBLE_EQ(methods[0].amortised[0], 2.5);
+  EXPECT_NEAR(methods[1].whole_ratio, 1, 0.01);
+  EXPECT_DOUBLE_EQ(methods[2].coded_ratio, 16);
+  EXPECT_DOUBLE_EQ(methods[2].amortised[0], 100.0 / 55);
+  EXPECT_NEAR(methods[2].amortised[2], 4, 0.001);
+}
+
+TEST(QualityReport, MarkdownHasARowForEachMethodAndDocument) {
+  const std::string text = ToMarkdown(Example());
+  for (const char* part : {"| `raw` | 1.00 | 0.99 |", "more KL than kivi4",
+                           "| one | 0.5000 | 0.0000 | 0.7000 |", "| two |", "c0ffee, 30000 bytes"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(QualityReport, OneDocumentHasNoInterval) {
+  QualityReport report = Example();
+  report.documents.pop_back();
+  EXPECT_FALSE(Summarise(report)[0].kl_interval.has_value());
+  EXPECT_THAT(ToMarkdown(report), Not(HasSubstr("0.5000 [")));
+  EXPECT_TRUE(ToJson(report)["methods"][0]["kl_95"].is_null());
+}
+
+TEST(QualityReport, DifferencesAreToTheFirstMethodWhenTheOneAskedForIsNotMeasured) {
+  QualityReport report = Example();
+  report.settings.against = "int8";
+  EXPECT_EQ(ToJson(report)["more_kl_than"], "kivi4");
+}
+
+TEST(QualityReport, JsonKeepsWhatTheTableRounds) {
+  const Json json = ToJson(Example());
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["methods"].size(), 3u);
+  EXPECT_EQ(json["documents"][1]["methods"][2]["frame_bytes"], 25'000);
+  EXPECT_EQ(json["documents"][1]["methods"][2]["kl"], 0.3);
+  EXPECT_EQ(json["methods"][2]["amortised_ratio"]["1"], 100.0 / 55);
+}
+
+}  // namespace
+}  // namespace kvt::cli
