@@ -85,10 +85,14 @@ Result<GgufFacts> ReadGgufFacts(const std::string& path) {
     return Error{ErrorKind::kIo, "cannot seek in '" + path + "': " + std::strerror(errno)};
   const auto size = static_cast<uint64_t>(ftello(file.get()));
   uint64_t needed = gguf_get_data_offset(gguf.get());
+  uint64_t elements = 0;
   for (int64_t id = 0; id < gguf_get_n_tensors(gguf.get()); ++id) {
     const uint64_t end = gguf_get_data_offset(gguf.get()) + gguf_get_tensor_offset(gguf.get(), id) +
                          gguf_get_tensor_size(gguf.get(), id);
     if (end > needed) needed = end;
+    const ggml_type type = gguf_get_tensor_type(gguf.get(), id);
+    elements += gguf_get_tensor_size(gguf.get(), id) / ggml_type_size(type) *
+                static_cast<uint64_t>(ggml_blck_size(type));
   }
   if (size < needed) {
     return Error{ErrorKind::kIo, "'" + path + "' is truncated: it has " + std::to_string(size) +
@@ -99,6 +103,7 @@ Result<GgufFacts> ReadGgufFacts(const std::string& path) {
   const std::optional<std::string> architecture = Text(gguf.get(), "general.architecture");
   if (!architecture) return Error{ErrorKind::kIo, "'" + path + "' has no text under general.architecture"};
   facts.architecture = *architecture;
+  facts.elements = elements;
   const std::string prefix = facts.architecture + ".";
   facts.split_count = Integer(gguf.get(), "split.count").value_or(1);
   facts.kv_lora_rank = Integer(gguf.get(), prefix + "attention.kv_lora_rank").value_or(0);

@@ -16,6 +16,7 @@ struct GgufFacts {
   std::string architecture;
   int64_t split_count = 1;
   int64_t kv_lora_rank = 0;
+  uint64_t elements = 0;              // of all tensors
   std::optional<int64_t> head_dim_k;  // attention.key_length
   std::optional<int64_t> rope_dims;
   double rope_base = 10000;

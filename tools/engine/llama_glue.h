@@ -1,8 +1,8 @@
 // What the two halves of the adapter share of llama.cpp: contexts, decoding, state, and the engine's last
 // words.
 //
-// llama.h is called in this file's .cc, engine_llama.cc and session_llama.cc, and nowhere else. Threads: as
-// the functions of engine.h that call these.
+// llama.h is called in this file's .cc, engine_llama.cc, session_llama.cc and f32_copy.cc, and nowhere else.
+// Threads: as the functions of engine.h that call these.
 #ifndef KVARTET_TOOLS_ENGINE_LLAMA_GLUE_H_
 #define KVARTET_TOOLS_ENGINE_LLAMA_GLUE_H_
 
