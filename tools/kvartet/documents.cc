@@ -99,6 +99,7 @@ std::vector<TextDocument> ReadDocuments(const engine::Engine& engine, std::span<
       const std::span<const int32_t> own = left.first(std::min(room, left.size()));
       left = left.subspan(own.size());
       TextDocument document;
+      document.index = i;
       document.name = std::filesystem::path(path).filename().string();
       if (i > 0) document.name += "#" + std::to_string(i + 1);
       document.tokens = head;

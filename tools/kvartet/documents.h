@@ -21,7 +21,8 @@ inline constexpr size_t kMaxTextBytes = size_t{4} << 20;
 std::string ReadText(const std::string& path);
 
 struct TextDocument {
-  std::string name;  // the file's name; "#2" and so on after it for its further documents
+  std::string name;   // the file's name; "#2" and so on after it for its further documents
+  int32_t index = 0;  // among the documents of its file
   std::vector<int32_t> tokens;
 };
 

@@ -111,7 +111,12 @@ std::string CopyText(Call call, const char* name) {
 template <class Call>
 void CopyBytes(Call call, const char* name, std::vector<uint8_t>* buffer) {
   size_t needed = 0;
-  kvt_status_t status = call(buffer->data(), buffer->size(), &needed);
+  kvt_status_t status = KVT_ERR_BUFFER_TOO_SMALL;
+  if (buffer->empty()) {
+    Check(call(nullptr, 0, &needed), name);
+  } else {
+    status = call(buffer->data(), buffer->size(), &needed);
+  }
   if (status == KVT_ERR_BUFFER_TOO_SMALL) {
     buffer->resize(needed);
     status = call(buffer->data(), buffer->size(), &needed);
