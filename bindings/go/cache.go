@@ -167,17 +167,18 @@ func waitEvent(r *ref, eventFD func(int64, []byte) int64, timeout time.Duration)
 	return n == 1, err
 }
 
-// Completion is what an operation reports when it ends.
+// Completion is what an operation reports when it ends, and a stream's for each part.
 type Completion struct {
 	ID             int64 // that of the Operation
 	Status         Status
+	Part           bool // of a stream that goes on; ItemsOK parts are in place
 	ItemsOK, Items uint64
 	Bytes          uint64
 }
 
 func completionOf(b []byte) Completion {
 	return Completion{word(b, flat.KVTF_COMPLETION_OPERATION), Status(word(b, flat.KVTF_COMPLETION_STATUS)),
-		uint64(word(b, flat.KVTF_COMPLETION_ITEMS_OK)), uint64(word(b, flat.KVTF_COMPLETION_ITEMS)),
+		word(b, flat.KVTF_COMPLETION_KIND) == int64(flat.KVTF_COMPLETION_PART), uint64(word(b, flat.KVTF_COMPLETION_ITEMS_OK)), uint64(word(b, flat.KVTF_COMPLETION_ITEMS)),
 		uint64(word(b, flat.KVTF_COMPLETION_MOVED))}
 }
 

@@ -6,23 +6,29 @@ import "kvartet/internal/generated/flat"
 type Codec struct{ ref *ref }
 
 // CodecOptions: begin with DefaultCodecOptions.
-type CodecOptions struct{ GroupTokens, GroupChannels uint32 }
+type CodecOptions struct {
+	GroupTokens, GroupChannels uint32 // kivi
+	Ratio                      uint32 // transform: raw bytes to stored bytes
+	Profile                    []byte // transform: see Calibration
+}
 
 // DefaultCodecOptions are the library's.
 func DefaultCodecOptions() CodecOptions {
 	d := mustDefaults(flat.KVTF_RECORD_CODEC)
-	return CodecOptions{uint32(word(d, flat.KVTF_CODEC_GROUP_TOKENS)), uint32(word(d, flat.KVTF_CODEC_GROUP_CHANNELS))}
+	return CodecOptions{GroupTokens: uint32(word(d, flat.KVTF_CODEC_GROUP_TOKENS)),
+		GroupChannels: uint32(word(d, flat.KVTF_CODEC_GROUP_CHANNELS)), Ratio: uint32(word(d, flat.KVTF_CODEC_RATIO))}
 }
 
-// NewCodec creates a codec such as "raw" or "kivi4"; nil options are the defaults.
+// NewCodec creates a codec such as "raw", "kivi4" or "transform"; nil options are the defaults.
 func NewCodec(model *Model, name string, options *CodecOptions) (*Codec, error) {
-	var packed []byte
+	var packed, profile []byte
 	if options != nil {
-		packed = record(int64(options.GroupTokens), int64(options.GroupChannels))
+		packed = record(int64(options.GroupTokens), int64(options.GroupChannels), int64(options.Ratio))
+		profile = options.Profile
 	}
 	r, err := newRef("codec", []*ref{model.ref}, destroyed(flat.Kvtf_codec_destroy), func(h []int64) (int64, error) {
 		return call("codec create", func(text []byte) int64 {
-			return flat.Kvtf_codec_create(h[0], []byte(name), packed, text)
+			return flat.Kvtf_codec_create(h[0], []byte(name), packed, profile, text)
 		})
 	})
 	if err != nil {

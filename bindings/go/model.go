@@ -209,3 +209,30 @@ func BlockHashes(tokens []int32, blockTokens uint32, adapter, namespace []byte) 
 	}
 	return hashes, nil
 }
+
+// Shard is the part of a model that one rank holds.
+type Shard struct{ LayerBegin, LayerEnd, HeadBegin, HeadEnd, BlockTokens uint32 }
+
+// Shard is the whole model, in blocks of 16 tokens, to cut a part from.
+func (m *Model) Shard() (Shard, error) {
+	s, err := m.ref.onOutput("shard", 8*flat.KVTF_SHARD_WORDS, flat.Kvtf_model_shard)
+	if err != nil {
+		return Shard{}, err
+	}
+	w := func(i int) uint32 { return uint32(word(s, i)) }
+	return Shard{w(flat.KVTF_SHARD_LAYER_BEGIN), w(flat.KVTF_SHARD_LAYER_END), w(flat.KVTF_SHARD_HEAD_BEGIN),
+		w(flat.KVTF_SHARD_HEAD_END), w(flat.KVTF_SHARD_BLOCK_TOKENS)}, nil
+}
+
+// Rope turns the rotary embedding of tokens of a view back (undo) or forth, in place.
+func (m *Model) Rope(v View, tokenBegin, tokens int, undo bool) error {
+	back := int64(0)
+	if undo {
+		back = 1
+	}
+	_, err := m.ref.on("rope", func(model int64, text []byte) int64 {
+		return flat.Kvtf_model_rope(model, v.record(), bytesOf(v.Bases), bytesOf(v.BlockTable), v.Memory,
+			int64(tokenBegin), int64(tokens), back, text)
+	})
+	return err
+}

@@ -89,7 +89,7 @@ func (o *Operation) Results() ([]Status, error) {
 	return results, nil
 }
 
-// Frame copies what a pull brought for item i.
+// Frame copies what a pull brought for item i, or part i of a stream once it is in place.
 func (o *Operation) Frame(i int) ([]byte, error) {
 	return o.ref.onOutput("frame", 4096, func(h int64, buf, text []byte) int64 {
 		return flat.Kvtf_operation_frame(h, int64(i), buf, text)

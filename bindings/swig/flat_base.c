@@ -1,13 +1,13 @@
 /* Versions, records of defaults, the wait for a descriptor, and the facade's own objects: codecs (with the
- * row sizes that bound a view), memory, and operations. The table of objects is guarded by flat_mu; an object
- * stays alive while somebody holds it. */
+ * row sizes that bound a view), calibrations, memory, and operations. The table of objects is guarded by
+ * flat_mu; an object stays alive while somebody holds it. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 
 #include "flat_internal.h"
 
-enum { FLAT_CODEC = 0x71, FLAT_MEMORY = 0x72, FLAT_OPERATION = 0x73 };
+enum { FLAT_CODEC = 0x71, FLAT_MEMORY = 0x72, FLAT_OPERATION = 0x73, FLAT_CALIBRATION = 0x74 };
 
 typedef struct flat_object {
   int type;
@@ -104,11 +104,12 @@ static int64_t FlatInsert(flat_object_t* object, flat_error_t error) {
 
 static int64_t FlatStale(const char* what, int64_t id, flat_error_t error) {
   const int type = id > 0 ? (int)(id >> 56) : 0;
-  const int other = (type >= 1 && type <= 9) || (type >= FLAT_CODEC && type <= FLAT_OPERATION);
-  if (other && strcmp(what, type == FLAT_CODEC       ? "codec"
-                            : type == FLAT_MEMORY    ? "memory"
-                            : type == FLAT_OPERATION ? "operation"
-                                                     : "") != 0) {
+  const int other = (type >= 1 && type <= 10) || (type >= FLAT_CODEC && type <= FLAT_CALIBRATION);
+  if (other && strcmp(what, type == FLAT_CODEC         ? "codec"
+                            : type == FLAT_MEMORY      ? "memory"
+                            : type == FLAT_OPERATION   ? "operation"
+                            : type == FLAT_CALIBRATION ? "calibration"
+                                                       : "") != 0) {
     return FlatRefuse(error, KVT_ERR_WRONG_HANDLE, "handle 0x%llx is no %s", (unsigned long long)id, what);
   }
   return FlatRefuse(error, KVT_ERR_STALE_HANDLE, "%s 0x%llx does not exist", what, (unsigned long long)id);

@@ -15,71 +15,20 @@ int64_t kvtf_cache_close(int64_t cache, int64_t timeout_ms, uint8_t* err, size_t
 
 void kvtf_cache_destroy(int64_t cache) { kvt_cache_destroy((uint64_t)cache); }
 
-/* Lengths and results of a call in aligned memory: on the stack for a few items. */
-enum { FLAT_FEW = 16 };
-
-typedef struct flat_items {
-  uint64_t few_lengths[FLAT_FEW];
-  kvt_status_t few_results[FLAT_FEW];
-  uint64_t* lengths;
-  kvt_status_t* results;
-} flat_items_t;
-
-static int64_t FlatItemsBegin(flat_items_t* items, size_t count, flat_error_t error) {
-  items->lengths = items->few_lengths;
-  items->results = items->few_results;
-  if (count > FLAT_FEW) {
-    items->lengths = malloc(count * sizeof *items->lengths);
-    items->results = malloc(count * sizeof *items->results);
-    if (items->lengths == NULL || items->results == NULL) {
-      free(items->lengths);
-      free(items->results);
-      return FlatNoMemory(error, count * 12);
-    }
-  }
-  memset(items->lengths, 0, count * sizeof *items->lengths);
-  FlatUnreached(items->results, count);
-  return 0;
-}
-
-static void FlatItemsEnd(flat_items_t* items) {
-  if (items->lengths == items->few_lengths) return;
-  free(items->lengths);
-  free(items->results);
-}
-
 int64_t kvtf_cache_put(int64_t cache, const uint8_t* keys, size_t keys_len, const uint8_t* frames,
                        size_t frames_len, const uint8_t* lengths, size_t lengths_len, uint8_t* results,
                        size_t results_cap, int64_t timeout_ms, uint8_t* err, size_t err_cap) {
-  const int64_t count = FlatFramesCheck(keys_len, lengths, lengths_len, frames_len, FLAT_ERROR);
-  if (count < 0) return count;
-  int64_t result = FlatResultsCheck(count, results_cap, FLAT_ERROR);
-  if (result < 0) return result;
-  flat_items_t items;
-  result = FlatItemsBegin(&items, (size_t)count, FLAT_ERROR);
-  if (result < 0) return result;
-  if (count > 0) memcpy(items.lengths, lengths, lengths_len);
-  uint64_t operation = 0;
-  const kvt_status_t status = kvt_cache_submit_put((uint64_t)cache, keys, (size_t)count, frames,
-                                                   items.lengths, items.results, timeout_ms, &operation);
-  result = FlatResult(status, 0, FLAT_ERROR);
-  if (status == KVT_OK) {
-    result = FlatFinish(0, cache, operation, timeout_ms, FLAT_ERROR);
-    if (count > 0) memcpy(results, items.results, (size_t)count * sizeof(kvt_status_t));
-  }
-  FlatItemsEnd(&items);
-  return result;
+  const flat_frames_t put = FLAT_FRAMES(0, cache, cache);
+  return FlatFramesNow(kvt_cache_submit_put, &put, results, results_cap, FLAT_ERROR);
 }
 
 int64_t kvtf_cache_get(int64_t cache, const uint8_t* key, size_t key_len, uint8_t* buf, size_t cap,
                        uint8_t* err, size_t err_cap) {
-  if (key_len != KVT_KEY_BYTES) {
-    return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT, "key is %zu bytes; it is %d", key_len,
-                      KVT_KEY_BYTES);
-  }
+  const int64_t checked = FlatKeyCheck(key_len, FLAT_ERROR);
+  if (checked < 0) return checked;
   size_t needed = 0;
   const kvt_status_t status = kvt_cache_get((uint64_t)cache, key, buf, cap, &needed);
-  return FlatResult(status == KVT_ERR_BUFFER_TOO_SMALL ? KVT_OK : status, (int64_t)needed, FLAT_ERROR);
+  return FlatNeeded(status, needed, FLAT_ERROR);
 }
 
 int64_t kvtf_cache_match(int64_t cache, const uint8_t* keys, size_t keys_len, uint8_t* err, size_t err_cap) {
@@ -174,12 +123,8 @@ static int64_t FlatMoveNow(flat_move_fn function, const flat_move_t* move, uint8
     const kvt_status_t status = function((uint64_t)move->cache, call.codec->codec, &call.view.view,
                                          &call.spec, (uint32_t)move->block_tokens, move->keys, (size_t)count,
                                          items.results, move->timeout_ms, &operation);
-    result = FlatResult(status, 0, error);
-    if (status == KVT_OK) {
-      result = FlatFinish(0, move->cache, operation, move->timeout_ms, error);
-      if (count > 0) memcpy(results, items.results, (size_t)count * sizeof(kvt_status_t));
-    }
-    FlatItemsEnd(&items);
+    result = FlatItemsFinish(&items, (size_t)count, 0, move->cache, status, operation, move->timeout_ms, NULL,
+                             results, error);
   }
   FlatCodecCallEnd(&call);
   return result;
@@ -201,7 +146,7 @@ static int64_t FlatMoveSubmit(flat_move_fn function, flat_move_t* move, int64_t 
   } else {
     move->view.memory = memory->data;
     move->view.memory_cap = memory->bytes;
-    result = FlatViewBuild(&operation->view, codec, &move->view, error);
+    result = FlatViewBuild(&operation->view, &codec->rows, &move->view, error);
     if (result < 0) memset(&operation->view, 0, sizeof operation->view);
   }
   if (result < 0) {
@@ -263,21 +208,6 @@ int64_t kvtf_cache_submit_load(int64_t cache, int64_t codec, const uint8_t* view
 int64_t kvtf_cache_submit_put(int64_t cache, const uint8_t* keys, size_t keys_len, const uint8_t* frames,
                               size_t frames_len, const uint8_t* lengths, size_t lengths_len,
                               int64_t timeout_ms, uint8_t* err, size_t err_cap) {
-  const int64_t count = FlatFramesCheck(keys_len, lengths, lengths_len, frames_len, FLAT_ERROR);
-  if (count < 0) return count;
-  flat_operation_t* const operation = FlatOperationNew(0, cache, keys, (size_t)count);
-  if (operation == NULL) return FlatNoMemory(FLAT_ERROR, keys_len);
-  operation->bytes = FlatCopy(frames, frames_len);
-  if (operation->bytes == NULL) {
-    FlatOperationEnd(&operation->object);
-    return FlatNoMemory(FLAT_ERROR, frames_len);
-  }
-  if (count > 0) memcpy(operation->lengths, lengths, lengths_len);
-  pthread_mutex_lock(&flat_submit_mu);
-  const kvt_status_t status =
-      kvt_cache_submit_put((uint64_t)cache, operation->keys, (size_t)count, operation->bytes,
-                           operation->lengths, operation->results, timeout_ms, &operation->operation);
-  const int64_t result = FlatOperationEnter(operation, status, FLAT_ERROR);
-  pthread_mutex_unlock(&flat_submit_mu);
-  return result;
+  const flat_frames_t put = FLAT_FRAMES(0, cache, cache);
+  return FlatFramesSubmit(kvt_cache_submit_put, &put, FLAT_ERROR);
 }

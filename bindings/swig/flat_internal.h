@@ -3,6 +3,7 @@
 #ifndef KVARTET_BINDINGS_FLAT_INTERNAL_H_
 #define KVARTET_BINDINGS_FLAT_INTERNAL_H_
 
+#include <kvartet/experimental.h>
 #include <kvartet/kvartet.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,6 +49,11 @@ static int64_t FlatResult(kvt_status_t status, int64_t value, flat_error_t error
     error.text[needed] = 0;
   }
   return status;
+}
+
+/* FlatResult of a call that copies `needed` bytes out, or writes nothing when they do not fit. */
+static int64_t FlatNeeded(kvt_status_t status, size_t needed, flat_error_t error) {
+  return FlatResult(status == KVT_ERR_BUFFER_TOO_SMALL ? KVT_OK : status, (int64_t)needed, error);
 }
 
 static int64_t FlatNoMemory(flat_error_t error, size_t bytes) {
@@ -178,6 +184,11 @@ static int64_t FlatKeyCount(size_t len, flat_error_t error) {
                       KVT_KEY_BYTES);
   }
   return (int64_t)(len / KVT_KEY_BYTES);
+}
+
+static int64_t FlatKeyCheck(size_t len, flat_error_t error) {
+  if (len == KVT_KEY_BYTES) return 0;
+  return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "key is %zu bytes; it is %d", len, KVT_KEY_BYTES);
 }
 
 /* Checks an array of `size`-byte elements. */

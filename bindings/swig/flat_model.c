@@ -52,7 +52,7 @@ int64_t kvtf_model_fingerprint(int64_t model, uint8_t* buf, size_t cap, uint8_t*
 int64_t kvtf_model_canonical(int64_t model, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap) {
   size_t needed = 0;
   const kvt_status_t status = kvt_model_canonical((uint64_t)model, buf, cap, &needed);
-  return FlatResult(status == KVT_ERR_BUFFER_TOO_SMALL ? KVT_OK : status, (int64_t)needed, FLAT_ERROR);
+  return FlatNeeded(status, needed, FLAT_ERROR);
 }
 
 int64_t kvtf_model_compare(int64_t left, int64_t right, uint8_t* err, size_t err_cap) {
@@ -118,7 +118,7 @@ int64_t kvtf_keys_compute(int64_t model, int64_t block_tokens, const uint8_t* ns
     size_t needed = 0;
     const kvt_status_t status =
         kvt_keys_compute((uint64_t)model, &options, aligned, (size_t)token_count, buf, cap, &needed);
-    result = FlatResult(status == KVT_ERR_BUFFER_TOO_SMALL ? KVT_OK : status, (int64_t)needed, FLAT_ERROR);
+    result = FlatNeeded(status, needed, FLAT_ERROR);
   }
   free(aligned);
   free(unpacked);
@@ -151,8 +151,7 @@ int64_t kvtf_block_hashes(int64_t block_tokens, const uint8_t* tokens, size_t to
     const kvt_status_t status = kvt_block_hashes(aligned, (size_t)token_count, block, adapter, adapter_len,
                                                  ns, ns_len, room > 0 ? hashes : NULL, room, &needed);
     if (status == KVT_OK && needed > 0 && needed <= room) memcpy(buf, hashes, needed * sizeof(uint64_t));
-    result = FlatResult(status == KVT_ERR_BUFFER_TOO_SMALL ? KVT_OK : status,
-                        (int64_t)(needed * sizeof(uint64_t)), FLAT_ERROR);
+    result = FlatNeeded(status, needed * sizeof(uint64_t), FLAT_ERROR);
   }
   free(hashes);
   free(aligned);

@@ -17,6 +17,8 @@ typedef struct flat_operation {
   uint8_t* bytes; /* frames given, or slots to pull into */
   size_t stride;
   uint64_t* lengths;
+  uint64_t* offsets; /* of a stream's parts in bytes; NULL: no stream */
+  size_t parts;      /* guarded by flat_mu: parts that are in place */
   flat_memory_t* held;
   flat_view_t view;
 } flat_operation_t;
@@ -29,6 +31,7 @@ static void FlatOperationEnd(flat_object_t* object) {
   free(operation->keys);
   free(operation->bytes);
   free(operation->lengths);
+  free(operation->offsets);
   FlatViewFree(&operation->view);
   FlatLet(operation->held);
   free(operation);
@@ -59,6 +62,14 @@ static flat_operation_t* FlatOperationNew(int node, int64_t owner, const uint8_t
   return operation;
 }
 
+static void FlatCancel(int node, uint64_t owner, uint64_t operation) {
+  if (node) {
+    kvt_node_cancel(owner, operation);
+  } else {
+    kvt_cache_cancel(owner, operation);
+  }
+}
+
 /* Enters a submitted operation, or ends the record of one that was refused. flat_submit_mu is held. */
 static int64_t FlatOperationEnter(flat_operation_t* operation, kvt_status_t status, flat_error_t error) {
   if (status != KVT_OK) {
@@ -70,11 +81,7 @@ static int64_t FlatOperationEnter(flat_operation_t* operation, kvt_status_t stat
   operation->id = FlatInsertLocked(&operation->object);
   pthread_mutex_unlock(&flat_mu);
   if (operation->id > 0) return operation->id;
-  if (operation->node) {
-    kvt_node_cancel(operation->owner, operation->operation);
-  } else {
-    kvt_cache_cancel(operation->owner, operation->operation);
-  }
+  FlatCancel(operation->node, operation->owner, operation->operation);
   FlatOperationEnd(&operation->object);
   return FlatNoMemory(error, sizeof(flat_slot_t));
 }
@@ -95,11 +102,7 @@ static int64_t FlatFinish(int node, int64_t owner, uint64_t operation, int64_t t
   kvt_status_t status = FlatWait(node, (uint64_t)owner, operation, wait_ms, &completion);
   int64_t result = FlatResult(status, (int64_t)completion.items_ok, error);
   if (completion.kind == 0) { /* not ended */
-    if (node) {
-      kvt_node_cancel((uint64_t)owner, operation);
-    } else {
-      kvt_cache_cancel((uint64_t)owner, operation);
-    }
+    FlatCancel(node, (uint64_t)owner, operation);
     FlatWait(node, (uint64_t)owner, operation, 0, NULL);
   }
   return result;
@@ -110,6 +113,18 @@ static const flat_field_t kCompletionFields[] = {
     FLAT_FIELD(kvt_completion_t, kind, FLAT_U32),      FLAT_FIELD(kvt_completion_t, items_ok, FLAT_U64),
     FLAT_FIELD(kvt_completion_t, items, FLAT_U64),     FLAT_FIELD(kvt_completion_t, bytes, FLAT_U64),
 };
+
+/* Gives the record's id to a completion and keeps what it says. flat_mu is held. */
+static void FlatKeepLocked(flat_operation_t* operation, kvt_completion_t* completion) {
+  completion->operation = (uint64_t)operation->id;
+  if (operation->offsets != NULL && completion->items_ok > operation->parts) {
+    operation->parts = (size_t)completion->items_ok;
+  }
+  if (completion->kind == KVT_COMPLETION_DONE) {
+    operation->done = 1;
+    operation->completion = *completion;
+  }
+}
 
 /* Gives the record's id to a completion and keeps it; 0 when nobody has the record any more. */
 static int64_t FlatAdopt(int node, uint64_t owner, kvt_completion_t* completion) {
@@ -122,11 +137,7 @@ static int64_t FlatAdopt(int node, uint64_t owner, kvt_completion_t* completion)
       continue;
     }
     id = operation->id;
-    completion->operation = (uint64_t)id;
-    if (completion->kind == KVT_COMPLETION_DONE) {
-      operation->done = 1;
-      operation->completion = *completion;
-    }
+    FlatKeepLocked(operation, completion);
   }
   pthread_mutex_unlock(&flat_mu);
   return id;
@@ -169,14 +180,6 @@ static int FlatEnded(flat_operation_t* operation, kvt_completion_t* completion) 
   return done;
 }
 
-static void FlatKeep(flat_operation_t* operation, kvt_completion_t* completion) {
-  pthread_mutex_lock(&flat_mu);
-  completion->operation = (uint64_t)operation->id;
-  operation->done = 1;
-  operation->completion = *completion;
-  pthread_mutex_unlock(&flat_mu);
-}
-
 int64_t kvtf_operation_wait(int64_t id, int64_t timeout_ms, uint8_t* completion, size_t completion_cap,
                             uint8_t* err, size_t err_cap) {
   flat_operation_t* const operation = FlatHold(id, FLAT_OPERATION);
@@ -193,7 +196,9 @@ int64_t kvtf_operation_wait(int64_t id, int64_t timeout_ms, uint8_t* completion,
         FlatWait(operation->node, operation->owner, operation->operation, timeout_ms, &ended);
     result = FlatResult(status, 0, FLAT_ERROR);
     if (ended.kind != 0) {
-      FlatKeep(operation, &ended);
+      pthread_mutex_lock(&flat_mu);
+      FlatKeepLocked(operation, &ended);
+      pthread_mutex_unlock(&flat_mu);
     } else if (status == KVT_ERR_NOT_FOUND) { /* another thread polled or waited in between */
       pthread_mutex_lock(&flat_submit_mu);
       if (FlatEnded(operation, &ended)) {
@@ -223,46 +228,61 @@ int64_t kvtf_operation_cancel(int64_t id, uint8_t* err, size_t err_cap) {
   return result;
 }
 
-/* Holds an operation that has ended; else NULL and `refusal`. */
-static flat_operation_t* FlatHoldEnded(int64_t id, int64_t* refusal, flat_error_t error) {
-  flat_operation_t* const operation = FlatHold(id, FLAT_OPERATION);
+static int64_t FlatEndedCheck(flat_operation_t* operation, flat_error_t error) {
   kvt_completion_t ended;
-  if (operation == NULL) {
-    *refusal = FlatStale("operation", id, error);
-    return NULL;
-  }
-  if (!FlatEnded(operation, &ended)) {
-    *refusal = FlatRefuse(error, KVT_ERR_BUSY, "the operation has not ended; wait for it or poll it first");
-    FlatLet(operation);
-    return NULL;
-  }
-  return operation;
+  if (FlatEnded(operation, &ended)) return 0;
+  return FlatRefuse(error, KVT_ERR_BUSY, "the operation has not ended; wait for it or poll it first");
 }
 
 int64_t kvtf_operation_results(int64_t id, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap) {
-  int64_t refusal = 0;
-  flat_operation_t* const operation = FlatHoldEnded(id, &refusal, FLAT_ERROR);
-  if (operation == NULL) return refusal;
-  const int64_t result = FlatCopyOut(operation->results, operation->count * sizeof(kvt_status_t), buf, cap);
+  flat_operation_t* const operation = FlatHold(id, FLAT_OPERATION);
+  if (operation == NULL) return FlatStale("operation", id, FLAT_ERROR);
+  int64_t result = FlatEndedCheck(operation, FLAT_ERROR);
+  if (result == 0) {
+    result = FlatCopyOut(operation->results, operation->count * sizeof(kvt_status_t), buf, cap);
+  }
   FlatLet(operation);
   return result;
 }
 
+/* What a pull brought for an item. */
+static int64_t FlatItem(flat_operation_t* operation, int64_t item, uint8_t* buf, size_t cap,
+                        flat_error_t error) {
+  if (operation->stride == 0 || item < 0 || (size_t)item >= operation->count) {
+    return FlatRefuse(error, KVT_ERR_OUT_OF_RANGE, "item is %lld; the operation pulled %zu", (long long)item,
+                      operation->stride == 0 ? 0 : operation->count);
+  }
+  if (operation->results[item] != KVT_OK) {
+    return FlatRefuse(error, operation->results[item], "item %lld was not pulled; it has %llu bytes",
+                      (long long)item, (unsigned long long)operation->lengths[item]);
+  }
+  return FlatCopyOut(operation->bytes + (size_t)item * operation->stride, (size_t)operation->lengths[item],
+                     buf, cap);
+}
+
+/* A part of a stream, which is in place before the stream ends. */
+static int64_t FlatPart(flat_operation_t* operation, int64_t part, uint8_t* buf, size_t cap,
+                        flat_error_t error) {
+  pthread_mutex_lock(&flat_mu);
+  const size_t parts = operation->parts;
+  pthread_mutex_unlock(&flat_mu);
+  if (part < 0 || (size_t)part >= parts) {
+    return FlatRefuse(error, KVT_ERR_OUT_OF_RANGE, "item is %lld; %zu parts are in place", (long long)part,
+                      parts);
+  }
+  return FlatCopyOut(operation->bytes + operation->offsets[part], (size_t)operation->lengths[part], buf, cap);
+}
+
 int64_t kvtf_operation_frame(int64_t id, int64_t item, uint8_t* buf, size_t cap, uint8_t* err,
                              size_t err_cap) {
-  int64_t refusal = 0;
-  flat_operation_t* const operation = FlatHoldEnded(id, &refusal, FLAT_ERROR);
-  if (operation == NULL) return refusal;
-  int64_t result;
-  if (operation->stride == 0 || item < 0 || (size_t)item >= operation->count) {
-    result = FlatRefuse(FLAT_ERROR, KVT_ERR_OUT_OF_RANGE, "item is %lld; the operation pulled %zu",
-                        (long long)item, operation->stride == 0 ? 0 : operation->count);
-  } else if (operation->results[item] != KVT_OK) {
-    result = FlatRefuse(FLAT_ERROR, operation->results[item], "item %lld was not pulled; it has %llu bytes",
-                        (long long)item, (unsigned long long)operation->lengths[item]);
+  flat_operation_t* const operation = FlatHold(id, FLAT_OPERATION);
+  if (operation == NULL) return FlatStale("operation", id, FLAT_ERROR);
+  int64_t result = 0;
+  if (operation->offsets != NULL) {
+    result = FlatPart(operation, item, buf, cap, FLAT_ERROR);
   } else {
-    result = FlatCopyOut(operation->bytes + (size_t)item * operation->stride,
-                         (size_t)operation->lengths[item], buf, cap);
+    result = FlatEndedCheck(operation, FLAT_ERROR);
+    if (result == 0) result = FlatItem(operation, item, buf, cap, FLAT_ERROR);
   }
   FlatLet(operation);
   return result;
@@ -273,45 +293,8 @@ void kvtf_operation_release(int64_t id) {
   kvt_completion_t ended;
   if (operation == NULL) return;
   if (!FlatEnded(operation, &ended)) {
-    if (operation->node) {
-      kvt_node_cancel(operation->owner, operation->operation);
-    } else {
-      kvt_cache_cancel(operation->owner, operation->operation);
-    }
+    FlatCancel(operation->node, operation->owner, operation->operation);
     FlatWait(operation->node, operation->owner, operation->operation, 0, NULL);
   }
   FlatLet(operation);
-}
-
-/* Frames to put or push, checked: as many lengths as keys, which fill the bytes. @return the number of keys.
- */
-static int64_t FlatFramesCheck(size_t keys_len, const uint8_t* lengths, size_t lengths_len, size_t frames_len,
-                               flat_error_t error) {
-  const int64_t count = FlatKeyCount(keys_len, error);
-  if (count < 0) return count;
-  if (lengths_len != (size_t)count * sizeof(uint64_t)) {
-    return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "lengths are %zu bytes; %lld keys need %lld",
-                      lengths_len, (long long)count, (long long)count * 8);
-  }
-  size_t sum = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    uint64_t length;
-    memcpy(&length, lengths + i * 8, sizeof length);
-    if (length > frames_len - sum) {
-      return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "length %lld is %llu; %zu bytes of frames are left",
-                        (long long)i, (unsigned long long)length, frames_len - sum);
-    }
-    sum += (size_t)length;
-  }
-  if (sum != frames_len) {
-    return FlatRefuse(error, KVT_ERR_INVALID_ARGUMENT, "frames are %zu bytes; the lengths add up to %zu",
-                      frames_len, sum);
-  }
-  return count;
-}
-
-static int64_t FlatResultsCheck(int64_t count, size_t results_cap, flat_error_t error) {
-  if (results_cap / sizeof(kvt_status_t) >= (size_t)count) return 0;
-  return FlatRefuse(error, KVT_ERR_BUFFER_TOO_SMALL, "results have %zu bytes; %lld keys need %lld",
-                    results_cap, (long long)count, (long long)count * 4);
 }

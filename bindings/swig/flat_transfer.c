@@ -1,4 +1,4 @@
-/* Nodes and peers. */
+/* Nodes, peers and streams. */
 #include "flat_internal.h"
 
 static const flat_field_t kNodeFields[] = {
@@ -30,7 +30,7 @@ int64_t kvtf_node_open(int64_t runtime, int64_t model, const uint8_t* options, s
 int64_t kvtf_node_url(int64_t node, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap) {
   size_t needed = 0;
   const kvt_status_t status = kvt_node_url((uint64_t)node, (char*)buf, cap, &needed);
-  return FlatResult(status == KVT_ERR_BUFFER_TOO_SMALL ? KVT_OK : status, (int64_t)needed, FLAT_ERROR);
+  return FlatNeeded(status, needed, FLAT_ERROR);
 }
 
 int64_t kvtf_node_serve(int64_t node, int64_t cache, uint8_t* err, size_t err_cap) {
@@ -117,40 +117,16 @@ int64_t kvtf_peer_pull(int64_t node, int64_t peer, const uint8_t* keys, size_t k
   const kvt_status_t status =
       kvt_peer_submit_pull((uint64_t)peer, keys, (size_t)count, frames, (size_t)stride, items.lengths,
                            items.results, timeout_ms, &operation);
-  result = FlatResult(status, 0, FLAT_ERROR);
-  if (status == KVT_OK) {
-    result = FlatFinish(1, node, operation, timeout_ms, FLAT_ERROR);
-    if (count > 0) {
-      memcpy(lengths, items.lengths, (size_t)count * sizeof(uint64_t));
-      memcpy(results, items.results, (size_t)count * sizeof(kvt_status_t));
-    }
-  }
-  FlatItemsEnd(&items);
-  return result;
+  return FlatItemsFinish(&items, (size_t)count, 1, node, status, operation, timeout_ms, lengths, results,
+                         FLAT_ERROR);
 }
 
 int64_t kvtf_peer_push(int64_t node, int64_t peer, const uint8_t* keys, size_t keys_len,
                        const uint8_t* frames, size_t frames_len, const uint8_t* lengths, size_t lengths_len,
                        uint8_t* results, size_t results_cap, int64_t timeout_ms, uint8_t* err,
                        size_t err_cap) {
-  const int64_t count = FlatFramesCheck(keys_len, lengths, lengths_len, frames_len, FLAT_ERROR);
-  if (count < 0) return count;
-  int64_t result = FlatResultsCheck(count, results_cap, FLAT_ERROR);
-  if (result < 0) return result;
-  flat_items_t items;
-  result = FlatItemsBegin(&items, (size_t)count, FLAT_ERROR);
-  if (result < 0) return result;
-  if (count > 0) memcpy(items.lengths, lengths, lengths_len);
-  uint64_t operation = 0;
-  const kvt_status_t status = kvt_peer_submit_push((uint64_t)peer, keys, (size_t)count, frames, items.lengths,
-                                                   items.results, timeout_ms, &operation);
-  result = FlatResult(status, 0, FLAT_ERROR);
-  if (status == KVT_OK) {
-    result = FlatFinish(1, node, operation, timeout_ms, FLAT_ERROR);
-    if (count > 0) memcpy(results, items.results, (size_t)count * sizeof(kvt_status_t));
-  }
-  FlatItemsEnd(&items);
-  return result;
+  const flat_frames_t push = FLAT_FRAMES(1, node, peer);
+  return FlatFramesNow(kvt_peer_submit_push, &push, results, results_cap, FLAT_ERROR);
 }
 
 int64_t kvtf_peer_submit_pull(int64_t node, int64_t peer, const uint8_t* keys, size_t keys_len,
@@ -179,20 +155,60 @@ int64_t kvtf_peer_submit_pull(int64_t node, int64_t peer, const uint8_t* keys, s
 int64_t kvtf_peer_submit_push(int64_t node, int64_t peer, const uint8_t* keys, size_t keys_len,
                               const uint8_t* frames, size_t frames_len, const uint8_t* lengths,
                               size_t lengths_len, int64_t timeout_ms, uint8_t* err, size_t err_cap) {
-  const int64_t count = FlatFramesCheck(keys_len, lengths, lengths_len, frames_len, FLAT_ERROR);
-  if (count < 0) return count;
-  flat_operation_t* const operation = FlatOperationNew(1, node, keys, (size_t)count);
-  if (operation == NULL) return FlatNoMemory(FLAT_ERROR, keys_len);
-  operation->bytes = FlatCopy(frames, frames_len);
-  if (operation->bytes == NULL) {
-    FlatOperationEnd(&operation->object);
-    return FlatNoMemory(FLAT_ERROR, frames_len);
+  const flat_frames_t push = FLAT_FRAMES(1, node, peer);
+  return FlatFramesSubmit(kvt_peer_submit_push, &push, FLAT_ERROR);
+}
+
+/* Streams. */
+
+int64_t kvtf_stream_open(int64_t node, const uint8_t* key, size_t key_len, uint8_t* err, size_t err_cap) {
+  const int64_t checked = FlatKeyCheck(key_len, FLAT_ERROR);
+  if (checked < 0) return checked;
+  kvt_stream_t stream = 0;
+  const kvt_status_t status = kvt_stream_open((uint64_t)node, key, &stream);
+  return FlatResult(status, (int64_t)stream, FLAT_ERROR);
+}
+
+int64_t kvtf_stream_append(int64_t stream, const uint8_t* frame, size_t frame_len, uint8_t* err,
+                           size_t err_cap) {
+  return FlatResult(kvt_stream_append((uint64_t)stream, frame, frame_len), 0, FLAT_ERROR);
+}
+
+int64_t kvtf_stream_finish(int64_t stream, int64_t ok, uint8_t* err, size_t err_cap) {
+  if (ok < 0 || ok > 1) {
+    return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT, "ok is %lld; it is 0 or 1", (long long)ok);
   }
-  if (count > 0) memcpy(operation->lengths, lengths, lengths_len);
+  return FlatResult(kvt_stream_finish((uint64_t)stream, (uint8_t)ok), 0, FLAT_ERROR);
+}
+
+void kvtf_stream_destroy(int64_t stream) { kvt_stream_destroy((uint64_t)stream); }
+
+int64_t kvtf_peer_submit_pull_stream(int64_t node, int64_t peer, const uint8_t* key, size_t key_len,
+                                     int64_t bytes, int64_t parts, int64_t timeout_ms, uint8_t* err,
+                                     size_t err_cap) {
+  enum { PARTS_MAX = 1 << 20 };
+  const int64_t checked = FlatKeyCheck(key_len, FLAT_ERROR);
+  if (checked < 0) return checked;
+  if (bytes < 1 || parts < 1 || parts > PARTS_MAX) {
+    return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT,
+                      "bytes is %lld and parts %lld; both are at least 1, parts at most %d", (long long)bytes,
+                      (long long)parts, PARTS_MAX);
+  }
+  flat_operation_t* const operation = FlatOperationNew(1, node, key, 1);
+  if (operation == NULL) return FlatNoMemory(FLAT_ERROR, sizeof *operation);
+  operation->count = 0; /* a stream has parts, whose number is not known, and no items */
+  free(operation->lengths);
+  operation->lengths = calloc((size_t)parts, sizeof *operation->lengths);
+  operation->offsets = calloc((size_t)parts, sizeof *operation->offsets);
+  operation->bytes = malloc((size_t)bytes);
+  if (operation->lengths == NULL || operation->offsets == NULL || operation->bytes == NULL) {
+    FlatOperationEnd(&operation->object);
+    return FlatNoMemory(FLAT_ERROR, (size_t)bytes + 16 * (size_t)parts);
+  }
   pthread_mutex_lock(&flat_submit_mu);
-  const kvt_status_t status =
-      kvt_peer_submit_push((uint64_t)peer, operation->keys, (size_t)count, operation->bytes,
-                           operation->lengths, operation->results, timeout_ms, &operation->operation);
+  const kvt_status_t status = kvt_peer_submit_pull_stream(
+      (uint64_t)peer, operation->keys, operation->bytes, (size_t)bytes, operation->offsets,
+      operation->lengths, (size_t)parts, timeout_ms, &operation->operation);
   const int64_t result = FlatOperationEnter(operation, status, FLAT_ERROR);
   pthread_mutex_unlock(&flat_submit_mu);
   return result;

@@ -223,13 +223,13 @@ void kvtf_meter_destroy(int64_t meter) { kvt_meter_destroy((uint64_t)meter); }
 int64_t kvtf_meter_json(int64_t meter, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap) {
   size_t needed = 0;
   const kvt_status_t status = kvt_meter_json((uint64_t)meter, (char*)buf, cap, &needed);
-  return FlatResult(status == KVT_ERR_BUFFER_TOO_SMALL ? KVT_OK : status, (int64_t)needed, FLAT_ERROR);
+  return FlatNeeded(status, needed, FLAT_ERROR);
 }
 
 int64_t kvtf_meter_advice(int64_t meter, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap) {
   size_t needed = 0;
   const kvt_status_t status = kvt_meter_advice((uint64_t)meter, (char*)buf, cap, &needed);
-  return FlatResult(status == KVT_ERR_BUFFER_TOO_SMALL ? KVT_OK : status, (int64_t)needed, FLAT_ERROR);
+  return FlatNeeded(status, needed, FLAT_ERROR);
 }
 
 int64_t kvtf_request_begin(int64_t meter, const uint8_t* way, size_t way_len, uint8_t* err, size_t err_cap) {
@@ -284,6 +284,7 @@ int64_t kvtf_defaults(int64_t record, uint8_t* buf, size_t cap, uint8_t* err, si
     kvt_view_t view;
     kvt_node_options_t node;
     kvt_verifier_options_t verifier;
+    kvt_calibration_options_t calibration;
   } values;
   switch (record) {
     case KVTF_RECORD_RUNTIME:
@@ -307,8 +308,11 @@ int64_t kvtf_defaults(int64_t record, uint8_t* buf, size_t cap, uint8_t* err, si
     case KVTF_RECORD_VERIFIER:
       kvt_verifier_options_init(&values.verifier, sizeof values.verifier);
       return FlatRecordOut(kVerifierFields, FLAT_COUNT(kVerifierFields), &values, buf, cap);
+    case KVTF_RECORD_CALIBRATION:
+      kvt_calibration_options_init(&values.calibration, sizeof values.calibration);
+      return FlatRecordOut(kCalibrationFields, FLAT_COUNT(kCalibrationFields), &values, buf, cap);
     default:
       return FlatRefuse(FLAT_ERROR, KVT_ERR_INVALID_ARGUMENT, "record is %lld; there are 1 to %d",
-                        (long long)record, KVTF_RECORD_VERIFIER);
+                        (long long)record, KVTF_RECORD_CALIBRATION);
   }
 }

@@ -5,8 +5,11 @@
 /* clang-format off */
 #include "flat_base.c"
 #include "flat_model.c"
+#include "flat_view.c"
 #include "flat_codec.c"
+#include "flat_calibration.c"
 #include "flat_operation.c"
+#include "flat_items.c"
 #include "flat_cache.c"
 #include "flat_transfer.c"
 #include "flat_verifier.c"
@@ -99,6 +102,9 @@ _Static_assert(KVTF_COMPLETION_BYTES == KVTF_COMPLETION_WORDS * 8, "completion")
 _Static_assert(FLAT_COUNT(kRuntimeFields) == KVTF_RUNTIME_WORDS, "runtime");
 _Static_assert(FLAT_COUNT(kModelFields) == KVTF_MODEL_WORDS, "model");
 _Static_assert(FLAT_COUNT(kCodecFields) == KVTF_CODEC_WORDS, "codec");
+_Static_assert(FLAT_COUNT(kShardFields) == KVTF_SHARD_WORDS, "shard");
+_Static_assert(FLAT_COUNT(kCalibrationFields) == KVTF_CALIBRATION_WORDS, "calibration");
+_Static_assert(FLAT_COUNT(kCalibrationInfoFields) == KVTF_CALIBRATION_INFO_WORDS, "calibration info");
 _Static_assert(FLAT_COUNT(kSpecFields) == KVTF_SPEC_WORDS, "spec");
 _Static_assert(FLAT_COUNT(kReportFields) == KVTF_REPORT_WORDS, "report");
 _Static_assert(FLAT_COUNT(kViewFields) == KVTF_VIEW_WORDS, "view");

@@ -63,6 +63,11 @@ void kvtf_model_destroy(int64_t model);
 int64_t kvtf_model_fingerprint(int64_t model, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
 int64_t kvtf_model_canonical(int64_t model, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
 int64_t kvtf_model_compare(int64_t left, int64_t right, uint8_t* err, size_t err_cap);
+int64_t kvtf_model_shard(int64_t model, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_model_rope(int64_t model, const uint8_t* view, size_t view_len, const uint8_t* bases,
+                        size_t bases_len, const uint8_t* table, size_t table_len, uint8_t* memory,
+                        size_t memory_cap, int64_t token_begin, int64_t token_count, int64_t undo,
+                        uint8_t* err, size_t err_cap);
 
 /* Keys. `extras` is a run of: u64 token, u64 length, bytes. */
 int64_t kvtf_keys_compute(int64_t model, int64_t block_tokens, const uint8_t* ns, size_t ns_len,
@@ -77,7 +82,8 @@ int64_t kvtf_block_hashes(int64_t block_tokens, const uint8_t* tokens, size_t to
 
 /* Codec and frames. `key` and `digest` are whole or empty (unnamed, zero). `report`: a record, or empty. */
 int64_t kvtf_codec_create(int64_t model, const uint8_t* name, size_t name_len, const uint8_t* options,
-                          size_t options_len, uint8_t* err, size_t err_cap);
+                          size_t options_len, const uint8_t* profile, size_t profile_len, uint8_t* err,
+                          size_t err_cap);
 void kvtf_codec_destroy(int64_t codec);
 int64_t kvtf_codec_bound(int64_t codec, const uint8_t* view, size_t view_len, const uint8_t* bases,
                          size_t bases_len, const uint8_t* table, size_t table_len, uint8_t* memory,
@@ -96,6 +102,31 @@ int64_t kvtf_codec_decode(int64_t codec, const uint8_t* frame, size_t frame_len,
                           size_t err_cap);
 int64_t kvtf_frame_verify(const uint8_t* frame, size_t frame_len, uint8_t* err, size_t err_cap);
 int64_t kvtf_frame_describe(const uint8_t* frame, size_t frame_len, uint8_t* buf, size_t cap, uint8_t* err,
+                            size_t err_cap);
+
+/* Calibrations and profiles, which may still change in any release. finish may compute for seconds. */
+int64_t kvtf_calibration_create(int64_t model, const uint8_t* options, size_t options_len, uint8_t* err,
+                                size_t err_cap);
+int64_t kvtf_calibration_restore(int64_t model, const uint8_t* saved, size_t saved_len, uint8_t* err,
+                                 size_t err_cap);
+void kvtf_calibration_destroy(int64_t calibration);
+int64_t kvtf_calibration_add(int64_t calibration, const uint8_t* view, size_t view_len, const uint8_t* bases,
+                             size_t bases_len, const uint8_t* table, size_t table_len, uint8_t* memory,
+                             size_t memory_cap, int64_t token_begin, int64_t token_count, uint8_t* err,
+                             size_t err_cap);
+int64_t kvtf_calibration_progress(int64_t calibration, uint8_t* buf, size_t cap, uint8_t* err,
+                                  size_t err_cap);
+int64_t kvtf_calibration_save(int64_t calibration, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_calibration_finish(int64_t calibration, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_profile_fingerprint(const uint8_t* profile, size_t profile_len, uint8_t* buf, size_t cap,
+                                 uint8_t* err, size_t err_cap);
+int64_t kvtf_profile_describe(const uint8_t* profile, size_t profile_len, uint8_t* buf, size_t cap,
+                              uint8_t* err, size_t err_cap);
+int64_t kvtf_profile_key(const uint8_t* fingerprint, size_t fingerprint_len, uint8_t* buf, size_t cap,
+                         uint8_t* err, size_t err_cap);
+int64_t kvtf_profile_wrap(const uint8_t* profile, size_t profile_len, const uint8_t* digest,
+                          size_t digest_len, uint8_t* buf, size_t cap, uint8_t* err, size_t err_cap);
+int64_t kvtf_profile_unwrap(const uint8_t* frame, size_t frame_len, uint8_t* buf, size_t cap, uint8_t* err,
                             size_t err_cap);
 
 /* Cache. The calls that move frames or blocks wait for the end of their operation inside the call; `results`
@@ -144,7 +175,8 @@ int64_t kvtf_cache_submit_load(int64_t cache, int64_t codec, const uint8_t* view
                                int64_t timeout_ms, uint8_t* err, size_t err_cap);
 
 /* Operations. wait returns 0 or the operation's status; results are one 32-bit status an item; frame copies
- * what a pull brought; release cancels what has not ended. */
+ * what a pull brought, of a stream also before its end: part i once a completion has said that more than i
+ * are in place; release cancels what has not ended. */
 int64_t kvtf_operation_wait(int64_t operation, int64_t timeout_ms, uint8_t* completion, size_t completion_cap,
                             uint8_t* err, size_t err_cap);
 int64_t kvtf_operation_cancel(int64_t operation, uint8_t* err, size_t err_cap);
@@ -180,6 +212,16 @@ int64_t kvtf_peer_submit_pull(int64_t node, int64_t peer, const uint8_t* keys, s
 int64_t kvtf_peer_submit_push(int64_t node, int64_t peer, const uint8_t* keys, size_t keys_len,
                               const uint8_t* frames, size_t frames_len, const uint8_t* lengths,
                               size_t lengths_len, int64_t timeout_ms, uint8_t* err, size_t err_cap);
+
+/* Streams. A pull takes up to `parts` frames, each at a multiple of 64 in room for `bytes`. */
+int64_t kvtf_stream_open(int64_t node, const uint8_t* key, size_t key_len, uint8_t* err, size_t err_cap);
+int64_t kvtf_stream_append(int64_t stream, const uint8_t* frame, size_t frame_len, uint8_t* err,
+                           size_t err_cap);
+int64_t kvtf_stream_finish(int64_t stream, int64_t ok, uint8_t* err, size_t err_cap);
+void kvtf_stream_destroy(int64_t stream);
+int64_t kvtf_peer_submit_pull_stream(int64_t node, int64_t peer, const uint8_t* key, size_t key_len,
+                                     int64_t bytes, int64_t parts, int64_t timeout_ms, uint8_t* err,
+                                     size_t err_cap);
 
 /* Verifier. Tokens are 32-bit, gaps 32-bit floats or empty. classify returns the level and writes the margin
  * (a double). */

@@ -15,6 +15,10 @@ pub struct Codec {
 pub struct CodecOptions {
     pub group_tokens: u32,
     pub group_channels: u32,
+    /// transform: raw bytes to stored bytes.
+    pub ratio: u32,
+    /// transform: see `Calibration`.
+    pub profile: Vec<u8>,
 }
 
 impl Default for CodecOptions {
@@ -23,6 +27,8 @@ impl Default for CodecOptions {
         CodecOptions {
             group_tokens: native::word(&d, sys::KVTF_CODEC_GROUP_TOKENS) as u32,
             group_channels: native::word(&d, sys::KVTF_CODEC_GROUP_CHANNELS) as u32,
+            ratio: native::word(&d, sys::KVTF_CODEC_RATIO) as u32,
+            profile: vec![],
         }
     }
 }
@@ -168,9 +174,10 @@ fn end(handle: i64) -> Result<()> {
 }
 
 impl Codec {
-    /// Creates a codec such as "raw" or "kivi4".
+    /// Creates a codec such as "raw", "kivi4" or "transform".
     pub fn new(model: &Model, name: &str, options: &CodecOptions) -> Result<Codec> {
-        let packed = record(&[i64::from(options.group_tokens), i64::from(options.group_channels)]);
+        let words = [options.group_tokens, options.group_channels, options.ratio];
+        let (packed, profile) = (record(&words.map(i64::from)), &options.profile);
         let core = Core::create("codec", end, vec![model.core.hold()?], |holds, t| unsafe {
             sys::kvtf_codec_create(
                 holds[0].handle,
@@ -178,6 +185,8 @@ impl Codec {
                 name.len(),
                 packed.as_ptr(),
                 packed.len(),
+                profile.as_ptr(),
+                profile.len(),
                 t.ptr(),
                 Text::LEN,
             )

@@ -1,4 +1,5 @@
 //! Runtime, model and keys.
+use crate::codec::View;
 use crate::native::{self, bits, bytes_of, call, record, Core, Text};
 use crate::status::{Error, Result, Status};
 use crate::sys;
@@ -151,6 +152,16 @@ fn end_model(handle: i64) -> Result<()> {
     Ok(())
 }
 
+/// The part of a model that one rank holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    pub layer_begin: u32,
+    pub layer_end: u32,
+    pub head_begin: u32,
+    pub head_end: u32,
+    pub block_tokens: u32,
+}
+
 /// Names a block; see docs/keys.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(transparent)]
@@ -227,6 +238,47 @@ impl Model {
         let right = other.core.hold()?;
         self.core
             .on("compare", |left, t| unsafe { sys::kvtf_model_compare(left, right.handle, t.ptr(), Text::LEN) })
+            .map(|_| ())
+    }
+
+    /// The whole model, in blocks of 16 tokens, to cut a part from.
+    pub fn shard(&self) -> Result<Shard> {
+        let bytes = self.core.on_output("shard", 8 * sys::KVTF_SHARD_WORDS as usize, |h, buf, cap, t| unsafe {
+            sys::kvtf_model_shard(h, buf, cap, t.ptr(), Text::LEN)
+        })?;
+        let word = |index| native::word(&bytes, index) as u32;
+        Ok(Shard {
+            layer_begin: word(sys::KVTF_SHARD_LAYER_BEGIN),
+            layer_end: word(sys::KVTF_SHARD_LAYER_END),
+            head_begin: word(sys::KVTF_SHARD_HEAD_BEGIN),
+            head_end: word(sys::KVTF_SHARD_HEAD_END),
+            block_tokens: word(sys::KVTF_SHARD_BLOCK_TOKENS),
+        })
+    }
+
+    /// Turns the rotary embedding of tokens of a view back (`undo`) or forth, in place.
+    pub fn rope(&self, view: &View, memory: &mut [u8], token_begin: u64, tokens: u64, undo: bool) -> Result<()> {
+        let packed = view.record();
+        let (bases, table) = (bytes_of(&view.bases), bytes_of(&view.block_table));
+        self.core
+            .on("rope", |h, t| unsafe {
+                sys::kvtf_model_rope(
+                    h,
+                    packed.as_ptr(),
+                    packed.len(),
+                    bases.as_ptr(),
+                    bases.len(),
+                    table.as_ptr(),
+                    table.len(),
+                    memory.as_mut_ptr(),
+                    memory.len(),
+                    token_begin as i64,
+                    tokens as i64,
+                    i64::from(undo),
+                    t.ptr(),
+                    Text::LEN,
+                )
+            })
             .map(|_| ())
     }
 

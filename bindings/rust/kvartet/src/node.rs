@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Serves a cache to peers and connects to others.
 pub struct Node {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// `Default` are the library's.
@@ -149,8 +149,8 @@ impl Node {
 
 /// A connection to another node.
 pub struct Peer {
-    core: Arc<Core>,
-    node: Arc<Core>,
+    pub(crate) core: Arc<Core>,
+    pub(crate) node: Arc<Core>,
 }
 
 fn end_peer(handle: i64) -> Result<()> {

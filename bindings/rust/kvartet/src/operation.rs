@@ -44,12 +44,14 @@ impl Memory {
     }
 }
 
-/// What an operation reports when it ends.
+/// What an operation reports when it ends, and a stream's for each part.
 #[derive(Debug, Clone, Copy)]
 pub struct Completion {
     /// That of the operation.
     pub id: i64,
     pub status: Status,
+    /// Of a stream that goes on; `items_ok` parts are in place.
+    pub part: bool,
     pub items_ok: u64,
     pub items: u64,
     pub bytes: u64,
@@ -62,6 +64,7 @@ impl Completion {
         Completion {
             id: native::word(bytes, sys::KVTF_COMPLETION_OPERATION),
             status: Status(native::word(bytes, sys::KVTF_COMPLETION_STATUS) as i32),
+            part: native::word(bytes, sys::KVTF_COMPLETION_KIND) == sys::KVTF_COMPLETION_PART,
             items_ok: native::word(bytes, sys::KVTF_COMPLETION_ITEMS_OK) as u64,
             items: native::word(bytes, sys::KVTF_COMPLETION_ITEMS) as u64,
             bytes: native::word(bytes, sys::KVTF_COMPLETION_MOVED) as u64,
@@ -118,7 +121,7 @@ impl Operation {
         Ok(packed.chunks_exact(4).map(|s| Status(i32::from_le_bytes(s.try_into().expect("4 bytes")))).collect())
     }
 
-    /// What a pull brought for an item.
+    /// What a pull brought for an item, or a part of a stream once it is in place.
     pub fn frame(&self, item: usize) -> Result<Vec<u8>> {
         self.core.on_output("frame", 4096, |h, buf, cap, t| unsafe {
             sys::kvtf_operation_frame(h, item as i64, buf, cap, t.ptr(), Text::LEN)

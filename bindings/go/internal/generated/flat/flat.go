@@ -90,34 +90,34 @@ typedef long long swig_type_60;
 typedef _goslice_ swig_type_61;
 typedef long long swig_type_62;
 typedef long long swig_type_63;
-typedef long long swig_type_64;
+typedef _goslice_ swig_type_64;
 typedef _goslice_ swig_type_65;
-typedef _goslice_ swig_type_66;
-typedef _goslice_ swig_type_67;
+typedef long long swig_type_66;
+typedef long long swig_type_67;
 typedef _goslice_ swig_type_68;
 typedef _goslice_ swig_type_69;
 typedef _goslice_ swig_type_70;
-typedef long long swig_type_71;
-typedef _goslice_ swig_type_72;
-typedef _goslice_ swig_type_73;
-typedef _goslice_ swig_type_74;
+typedef _goslice_ swig_type_71;
+typedef long long swig_type_72;
+typedef long long swig_type_73;
+typedef long long swig_type_74;
 typedef _goslice_ swig_type_75;
 typedef long long swig_type_76;
 typedef long long swig_type_77;
-typedef _goslice_ swig_type_78;
+typedef long long swig_type_78;
 typedef _goslice_ swig_type_79;
 typedef _goslice_ swig_type_80;
 typedef _goslice_ swig_type_81;
 typedef _goslice_ swig_type_82;
-typedef long long swig_type_83;
-typedef long long swig_type_84;
-typedef _goslice_ swig_type_85;
+typedef _goslice_ swig_type_83;
+typedef _goslice_ swig_type_84;
+typedef long long swig_type_85;
 typedef _goslice_ swig_type_86;
 typedef _goslice_ swig_type_87;
-typedef long long swig_type_88;
-typedef long long swig_type_89;
+typedef _goslice_ swig_type_88;
+typedef _goslice_ swig_type_89;
 typedef long long swig_type_90;
-typedef _goslice_ swig_type_91;
+typedef long long swig_type_91;
 typedef _goslice_ swig_type_92;
 typedef _goslice_ swig_type_93;
 typedef _goslice_ swig_type_94;
@@ -129,17 +129,17 @@ typedef _goslice_ swig_type_99;
 typedef _goslice_ swig_type_100;
 typedef _goslice_ swig_type_101;
 typedef _goslice_ swig_type_102;
-typedef _goslice_ swig_type_103;
-typedef _goslice_ swig_type_104;
-typedef _goslice_ swig_type_105;
+typedef long long swig_type_103;
+typedef long long swig_type_104;
+typedef long long swig_type_105;
 typedef _goslice_ swig_type_106;
 typedef _goslice_ swig_type_107;
 typedef _goslice_ swig_type_108;
-typedef long long swig_type_109;
-typedef long long swig_type_110;
+typedef _goslice_ swig_type_109;
+typedef _goslice_ swig_type_110;
 typedef _goslice_ swig_type_111;
-typedef _goslice_ swig_type_112;
-typedef _goslice_ swig_type_113;
+typedef long long swig_type_112;
+typedef long long swig_type_113;
 typedef _goslice_ swig_type_114;
 typedef _goslice_ swig_type_115;
 typedef _goslice_ swig_type_116;
@@ -147,283 +147,283 @@ typedef _goslice_ swig_type_117;
 typedef _goslice_ swig_type_118;
 typedef _goslice_ swig_type_119;
 typedef _goslice_ swig_type_120;
-typedef long long swig_type_121;
+typedef _goslice_ swig_type_121;
 typedef _goslice_ swig_type_122;
 typedef _goslice_ swig_type_123;
 typedef long long swig_type_124;
-typedef _goslice_ swig_type_125;
+typedef long long swig_type_125;
 typedef _goslice_ swig_type_126;
 typedef _goslice_ swig_type_127;
-typedef long long swig_type_128;
-typedef long long swig_type_129;
+typedef _goslice_ swig_type_128;
+typedef _goslice_ swig_type_129;
 typedef _goslice_ swig_type_130;
 typedef _goslice_ swig_type_131;
-typedef long long swig_type_132;
-typedef long long swig_type_133;
-typedef long long swig_type_134;
+typedef _goslice_ swig_type_132;
+typedef _goslice_ swig_type_133;
+typedef _goslice_ swig_type_134;
 typedef _goslice_ swig_type_135;
 typedef long long swig_type_136;
-typedef long long swig_type_137;
-typedef long long swig_type_138;
-typedef _goslice_ swig_type_139;
+typedef _goslice_ swig_type_137;
+typedef _goslice_ swig_type_138;
+typedef long long swig_type_139;
 typedef _goslice_ swig_type_140;
 typedef _goslice_ swig_type_141;
 typedef _goslice_ swig_type_142;
 typedef long long swig_type_143;
-typedef _goslice_ swig_type_144;
-typedef long long swig_type_145;
-typedef long long swig_type_146;
-typedef _goslice_ swig_type_147;
-typedef _goslice_ swig_type_148;
+typedef long long swig_type_144;
+typedef _goslice_ swig_type_145;
+typedef _goslice_ swig_type_146;
+typedef long long swig_type_147;
+typedef long long swig_type_148;
 typedef _goslice_ swig_type_149;
-typedef long long swig_type_150;
+typedef _goslice_ swig_type_150;
 typedef long long swig_type_151;
-typedef _goslice_ swig_type_152;
-typedef _goslice_ swig_type_153;
-typedef long long swig_type_154;
-typedef long long swig_type_155;
+typedef long long swig_type_152;
+typedef long long swig_type_153;
+typedef _goslice_ swig_type_154;
+typedef _goslice_ swig_type_155;
 typedef _goslice_ swig_type_156;
 typedef _goslice_ swig_type_157;
 typedef long long swig_type_158;
 typedef long long swig_type_159;
 typedef _goslice_ swig_type_160;
-typedef _goslice_ swig_type_161;
+typedef long long swig_type_161;
 typedef long long swig_type_162;
-typedef long long swig_type_163;
-typedef long long swig_type_164;
-typedef _goslice_ swig_type_165;
-typedef _goslice_ swig_type_166;
+typedef _goslice_ swig_type_163;
+typedef _goslice_ swig_type_164;
+typedef long long swig_type_165;
+typedef long long swig_type_166;
 typedef _goslice_ swig_type_167;
 typedef _goslice_ swig_type_168;
-typedef _goslice_ swig_type_169;
-typedef _goslice_ swig_type_170;
-typedef long long swig_type_171;
+typedef long long swig_type_169;
+typedef long long swig_type_170;
+typedef _goslice_ swig_type_171;
 typedef _goslice_ swig_type_172;
-typedef _goslice_ swig_type_173;
-typedef long long swig_type_174;
+typedef long long swig_type_173;
+typedef _goslice_ swig_type_174;
 typedef _goslice_ swig_type_175;
-typedef long long swig_type_176;
+typedef _goslice_ swig_type_176;
 typedef long long swig_type_177;
-typedef long long swig_type_178;
+typedef _goslice_ swig_type_178;
 typedef _goslice_ swig_type_179;
 typedef _goslice_ swig_type_180;
-typedef _goslice_ swig_type_181;
+typedef long long swig_type_181;
 typedef _goslice_ swig_type_182;
 typedef _goslice_ swig_type_183;
 typedef _goslice_ swig_type_184;
 typedef long long swig_type_185;
 typedef _goslice_ swig_type_186;
 typedef _goslice_ swig_type_187;
-typedef long long swig_type_188;
+typedef _goslice_ swig_type_188;
 typedef _goslice_ swig_type_189;
 typedef long long swig_type_190;
-typedef long long swig_type_191;
+typedef _goslice_ swig_type_191;
 typedef _goslice_ swig_type_192;
-typedef long long swig_type_193;
+typedef _goslice_ swig_type_193;
 typedef long long swig_type_194;
-typedef _goslice_ swig_type_195;
+typedef long long swig_type_195;
 typedef _goslice_ swig_type_196;
-typedef long long swig_type_197;
+typedef _goslice_ swig_type_197;
 typedef long long swig_type_198;
-typedef _goslice_ swig_type_199;
-typedef _goslice_ swig_type_200;
+typedef long long swig_type_199;
+typedef long long swig_type_200;
 typedef _goslice_ swig_type_201;
 typedef long long swig_type_202;
-typedef _goslice_ swig_type_203;
+typedef long long swig_type_203;
 typedef long long swig_type_204;
-typedef long long swig_type_205;
-typedef long long swig_type_206;
+typedef _goslice_ swig_type_205;
+typedef _goslice_ swig_type_206;
 typedef _goslice_ swig_type_207;
 typedef _goslice_ swig_type_208;
-typedef _goslice_ swig_type_209;
-typedef long long swig_type_210;
-typedef _goslice_ swig_type_211;
-typedef _goslice_ swig_type_212;
-typedef long long swig_type_213;
+typedef long long swig_type_209;
+typedef _goslice_ swig_type_210;
+typedef long long swig_type_211;
+typedef long long swig_type_212;
+typedef _goslice_ swig_type_213;
 typedef _goslice_ swig_type_214;
-typedef long long swig_type_215;
-typedef _goslice_ swig_type_216;
+typedef _goslice_ swig_type_215;
+typedef long long swig_type_216;
 typedef long long swig_type_217;
-typedef long long swig_type_218;
-typedef long long swig_type_219;
-typedef _goslice_ swig_type_220;
-typedef _goslice_ swig_type_221;
+typedef _goslice_ swig_type_218;
+typedef _goslice_ swig_type_219;
+typedef long long swig_type_220;
+typedef long long swig_type_221;
 typedef _goslice_ swig_type_222;
-typedef long long swig_type_223;
-typedef _goslice_ swig_type_224;
-typedef _goslice_ swig_type_225;
-typedef long long swig_type_226;
+typedef _goslice_ swig_type_223;
+typedef long long swig_type_224;
+typedef long long swig_type_225;
+typedef _goslice_ swig_type_226;
 typedef _goslice_ swig_type_227;
 typedef long long swig_type_228;
-typedef _goslice_ swig_type_229;
+typedef long long swig_type_229;
 typedef long long swig_type_230;
-typedef long long swig_type_231;
-typedef long long swig_type_232;
+typedef _goslice_ swig_type_231;
+typedef _goslice_ swig_type_232;
 typedef _goslice_ swig_type_233;
 typedef _goslice_ swig_type_234;
-typedef long long swig_type_235;
-typedef long long swig_type_236;
-typedef _goslice_ swig_type_237;
-typedef long long swig_type_238;
-typedef long long swig_type_239;
-typedef _goslice_ swig_type_240;
+typedef _goslice_ swig_type_235;
+typedef _goslice_ swig_type_236;
+typedef long long swig_type_237;
+typedef _goslice_ swig_type_238;
+typedef _goslice_ swig_type_239;
+typedef long long swig_type_240;
 typedef _goslice_ swig_type_241;
 typedef long long swig_type_242;
 typedef long long swig_type_243;
 typedef long long swig_type_244;
 typedef _goslice_ swig_type_245;
 typedef _goslice_ swig_type_246;
-typedef long long swig_type_247;
-typedef long long swig_type_248;
-typedef long long swig_type_249;
-typedef long long swig_type_250;
-typedef _goslice_ swig_type_251;
+typedef _goslice_ swig_type_247;
+typedef _goslice_ swig_type_248;
+typedef _goslice_ swig_type_249;
+typedef _goslice_ swig_type_250;
+typedef long long swig_type_251;
 typedef _goslice_ swig_type_252;
 typedef _goslice_ swig_type_253;
-typedef _goslice_ swig_type_254;
-typedef long long swig_type_255;
+typedef long long swig_type_254;
+typedef _goslice_ swig_type_255;
 typedef long long swig_type_256;
-typedef _goslice_ swig_type_257;
+typedef long long swig_type_257;
 typedef _goslice_ swig_type_258;
 typedef long long swig_type_259;
 typedef long long swig_type_260;
-typedef long long swig_type_261;
+typedef _goslice_ swig_type_261;
 typedef _goslice_ swig_type_262;
 typedef long long swig_type_263;
 typedef long long swig_type_264;
-typedef long long swig_type_265;
+typedef _goslice_ swig_type_265;
 typedef _goslice_ swig_type_266;
-typedef long long swig_type_267;
+typedef _goslice_ swig_type_267;
 typedef long long swig_type_268;
-typedef long long swig_type_269;
-typedef _goslice_ swig_type_270;
-typedef _goslice_ swig_type_271;
+typedef _goslice_ swig_type_269;
+typedef long long swig_type_270;
+typedef long long swig_type_271;
 typedef long long swig_type_272;
-typedef long long swig_type_273;
+typedef _goslice_ swig_type_273;
 typedef _goslice_ swig_type_274;
-typedef long long swig_type_275;
+typedef _goslice_ swig_type_275;
 typedef long long swig_type_276;
 typedef _goslice_ swig_type_277;
 typedef _goslice_ swig_type_278;
 typedef long long swig_type_279;
-typedef long long swig_type_280;
-typedef _goslice_ swig_type_281;
-typedef long long swig_type_282;
-typedef _goslice_ swig_type_283;
+typedef _goslice_ swig_type_280;
+typedef long long swig_type_281;
+typedef _goslice_ swig_type_282;
+typedef long long swig_type_283;
 typedef long long swig_type_284;
 typedef long long swig_type_285;
-typedef long long swig_type_286;
-typedef long long swig_type_287;
+typedef _goslice_ swig_type_286;
+typedef _goslice_ swig_type_287;
 typedef _goslice_ swig_type_288;
-typedef _goslice_ swig_type_289;
-typedef long long swig_type_290;
+typedef long long swig_type_289;
+typedef _goslice_ swig_type_290;
 typedef _goslice_ swig_type_291;
-typedef _goslice_ swig_type_292;
-typedef long long swig_type_293;
-typedef _goslice_ swig_type_294;
-typedef long long swig_type_295;
+typedef long long swig_type_292;
+typedef _goslice_ swig_type_293;
+typedef long long swig_type_294;
+typedef _goslice_ swig_type_295;
 typedef long long swig_type_296;
 typedef long long swig_type_297;
-typedef _goslice_ swig_type_298;
+typedef long long swig_type_298;
 typedef _goslice_ swig_type_299;
 typedef _goslice_ swig_type_300;
-typedef _goslice_ swig_type_301;
+typedef long long swig_type_301;
 typedef long long swig_type_302;
 typedef _goslice_ swig_type_303;
 typedef long long swig_type_304;
 typedef long long swig_type_305;
-typedef long long swig_type_306;
+typedef _goslice_ swig_type_306;
 typedef _goslice_ swig_type_307;
 typedef long long swig_type_308;
 typedef long long swig_type_309;
-typedef _goslice_ swig_type_310;
-typedef long long swig_type_311;
-typedef long long swig_type_312;
+typedef long long swig_type_310;
+typedef _goslice_ swig_type_311;
+typedef _goslice_ swig_type_312;
 typedef long long swig_type_313;
-typedef _goslice_ swig_type_314;
-typedef _goslice_ swig_type_315;
-typedef _goslice_ swig_type_316;
-typedef long long swig_type_317;
+typedef long long swig_type_314;
+typedef long long swig_type_315;
+typedef long long swig_type_316;
+typedef _goslice_ swig_type_317;
 typedef _goslice_ swig_type_318;
-typedef long long swig_type_319;
+typedef _goslice_ swig_type_319;
 typedef _goslice_ swig_type_320;
-typedef _goslice_ swig_type_321;
-typedef _goslice_ swig_type_322;
-typedef long long swig_type_323;
-typedef long long swig_type_324;
+typedef long long swig_type_321;
+typedef long long swig_type_322;
+typedef _goslice_ swig_type_323;
+typedef _goslice_ swig_type_324;
 typedef long long swig_type_325;
-typedef _goslice_ swig_type_326;
-typedef _goslice_ swig_type_327;
-typedef long long swig_type_328;
+typedef long long swig_type_326;
+typedef long long swig_type_327;
+typedef _goslice_ swig_type_328;
 typedef long long swig_type_329;
-typedef _goslice_ swig_type_330;
+typedef long long swig_type_330;
 typedef long long swig_type_331;
 typedef _goslice_ swig_type_332;
 typedef long long swig_type_333;
 typedef long long swig_type_334;
 typedef long long swig_type_335;
-typedef long long swig_type_336;
+typedef _goslice_ swig_type_336;
 typedef _goslice_ swig_type_337;
 typedef long long swig_type_338;
 typedef long long swig_type_339;
 typedef _goslice_ swig_type_340;
-typedef _goslice_ swig_type_341;
+typedef long long swig_type_341;
 typedef long long swig_type_342;
 typedef _goslice_ swig_type_343;
-typedef long long swig_type_344;
+typedef _goslice_ swig_type_344;
 typedef long long swig_type_345;
 typedef long long swig_type_346;
-typedef long long swig_type_347;
-typedef _goslice_ swig_type_348;
-typedef long long swig_type_349;
+typedef _goslice_ swig_type_347;
+typedef long long swig_type_348;
+typedef _goslice_ swig_type_349;
 typedef long long swig_type_350;
-typedef _goslice_ swig_type_351;
+typedef long long swig_type_351;
 typedef long long swig_type_352;
 typedef long long swig_type_353;
 typedef _goslice_ swig_type_354;
-typedef long long swig_type_355;
+typedef _goslice_ swig_type_355;
 typedef long long swig_type_356;
 typedef _goslice_ swig_type_357;
-typedef long long swig_type_358;
+typedef _goslice_ swig_type_358;
 typedef long long swig_type_359;
 typedef _goslice_ swig_type_360;
-typedef _goslice_ swig_type_361;
+typedef long long swig_type_361;
 typedef long long swig_type_362;
-typedef _goslice_ swig_type_363;
+typedef long long swig_type_363;
 typedef _goslice_ swig_type_364;
 typedef _goslice_ swig_type_365;
 typedef _goslice_ swig_type_366;
-typedef long long swig_type_367;
-typedef _goslice_ swig_type_368;
+typedef _goslice_ swig_type_367;
+typedef long long swig_type_368;
 typedef _goslice_ swig_type_369;
 typedef long long swig_type_370;
 typedef long long swig_type_371;
-typedef _goslice_ swig_type_372;
-typedef long long swig_type_373;
+typedef long long swig_type_372;
+typedef _goslice_ swig_type_373;
 typedef long long swig_type_374;
 typedef long long swig_type_375;
 typedef _goslice_ swig_type_376;
-typedef _goslice_ swig_type_377;
+typedef long long swig_type_377;
 typedef long long swig_type_378;
 typedef long long swig_type_379;
 typedef _goslice_ swig_type_380;
 typedef _goslice_ swig_type_381;
-typedef long long swig_type_382;
+typedef _goslice_ swig_type_382;
 typedef long long swig_type_383;
 typedef _goslice_ swig_type_384;
-typedef _goslice_ swig_type_385;
+typedef long long swig_type_385;
 typedef long long swig_type_386;
-typedef long long swig_type_387;
-typedef long long swig_type_388;
+typedef _goslice_ swig_type_387;
+typedef _goslice_ swig_type_388;
 typedef long long swig_type_389;
-typedef _goslice_ swig_type_390;
-typedef long long swig_type_391;
-typedef long long swig_type_392;
+typedef long long swig_type_390;
+typedef _goslice_ swig_type_391;
+typedef _goslice_ swig_type_392;
 typedef long long swig_type_393;
 typedef long long swig_type_394;
 typedef long long swig_type_395;
-typedef long long swig_type_396;
-typedef _goslice_ swig_type_397;
+typedef _goslice_ swig_type_396;
+typedef long long swig_type_397;
 typedef long long swig_type_398;
 typedef long long swig_type_399;
 typedef long long swig_type_400;
@@ -431,303 +431,428 @@ typedef _goslice_ swig_type_401;
 typedef long long swig_type_402;
 typedef long long swig_type_403;
 typedef long long swig_type_404;
-typedef long long swig_type_405;
+typedef _goslice_ swig_type_405;
 typedef long long swig_type_406;
 typedef _goslice_ swig_type_407;
-typedef long long swig_type_408;
-typedef long long swig_type_409;
+typedef _goslice_ swig_type_408;
+typedef _goslice_ swig_type_409;
 typedef long long swig_type_410;
-typedef _goslice_ swig_type_411;
-extern void _wrap_Swig_free_flat_ebd3811d1f128684(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_flat_ebd3811d1f128684(swig_intgo arg1);
-extern swig_intgo _wrap_KVTF_OK_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_INTERNAL_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_INVALID_ARGUMENT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_OUT_OF_RANGE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_BUFFER_TOO_SMALL_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_UNSUPPORTED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_UNAVAILABLE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NOT_FOUND_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ALREADY_EXISTS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_STALE_HANDLE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_WRONG_HANDLE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_BUSY_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CLOSED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_TIMEOUT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CANCELLED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_STALLED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_PEER_DEAD_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CORRUPT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_MISMATCH_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_PROFILE_MISSING_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERSION_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_IO_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_DISK_FULL_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_LOCKED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_PERMISSION_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ADDRESS_IN_USE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_OUT_OF_MEMORY_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_LIMIT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ERROR_TEXT_MAX_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_KEY_BYTES_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_DIGEST_BYTES_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_FINGERPRINT_BYTES_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_GRAIN_TOKENS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COMPLETION_BYTES_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ELEMENT_F32_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ELEMENT_F16_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ELEMENT_BF16_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ELEMENT_FP8_E4M3_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ELEMENT_FP8_E5M2_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_LAYOUT_KV_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_LAYOUT_MLA_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ROPE_NONE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ROPE_INTERLEAVED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ROPE_HALF_SPLIT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COMPLETION_DONE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COMPLETION_PART_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_FIDELITY_N_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_FIDELITY_A_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_FIDELITY_B_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_FIDELITY_C_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_DRAFT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_PREFETCH_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_VERIFY_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_RECHECK_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_ROLLBACK_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_COMMIT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_FALLBACK_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_DONE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_REASON_NONE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_REASON_EOS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_REASON_LENGTH_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_REASON_CANCELLED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_REASON_UNPROFITABLE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_REASON_NO_DRAFT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_REASON_FULL_LATE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_PART_QUEUE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_PART_PREFILL_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_PART_ENCODE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_PART_TRANSFER_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_PART_DECODE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_PART_FIRST_TOKEN_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_PART_OTHER_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COUNTER_BYTES_RAW_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COUNTER_BYTES_MOVED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COUNTER_CHECKSUMS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COUNTER_BLOCKS_HIT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COUNTER_BLOCKS_MISSED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COUNTER_TOKENS_PROMPT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COUNTER_TOKENS_OUTPUT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COUNTER_TOKENS_DRAFTED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COUNTER_TOKENS_ACCEPTED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COUNTER_NONFINITE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_RUNTIME_THREADS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_RUNTIME_MEMORY_LIMIT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_RUNTIME_WORDS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_MODEL_LAYOUT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_MODEL_LAYERS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_MODEL_KV_HEADS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_MODEL_K_DIM_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_MODEL_V_DIM_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_MODEL_ELEMENT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_MODEL_ROPE_STYLE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_MODEL_ROPE_OFFSET_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_MODEL_ROPE_DIMS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_MODEL_ROPE_BASE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_MODEL_ROPE_MAGNITUDE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_MODEL_WORDS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CODEC_GROUP_TOKENS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CODEC_GROUP_CHANNELS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CODEC_WORDS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_SPEC_LAYER_BEGIN_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_SPEC_LAYER_END_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_SPEC_EXEMPT_FIRST_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_SPEC_EXEMPT_LAST_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_SPEC_TOKEN_BEGIN_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_SPEC_TOKEN_COUNT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_SPEC_WORDS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_REPORT_SEGMENTS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_REPORT_FRAME_BYTES_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_REPORT_DECODED_BYTES_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_REPORT_NONFINITE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_REPORT_CHECKSUMS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_REPORT_WORDS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_ELEMENT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_LAYER_BEGIN_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_LAYER_END_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_HEAD_BEGIN_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_HEAD_END_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_TOKENS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_FIRST_POSITION_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_TOKEN_STRIDE_0_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_TOKEN_STRIDE_1_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_HEAD_STRIDE_0_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_HEAD_STRIDE_1_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_ELEMENT_STRIDE_0_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_ELEMENT_STRIDE_1_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_PAGE_STRIDE_0_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_PAGE_STRIDE_1_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_PAGE_TOKENS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VIEW_WORDS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CACHE_STATS_FRAMES_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CACHE_STATS_BYTES_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CACHE_STATS_CAPACITY_BYTES_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CACHE_STATS_PUTS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CACHE_STATS_HITS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CACHE_STATS_MISSES_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CACHE_STATS_EVICTIONS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CACHE_STATS_REMOVALS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CACHE_STATS_CORRUPT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CACHE_STATS_TORN_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CACHE_STATS_CHECKSUMS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_CACHE_STATS_WORDS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COMPLETION_OPERATION_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COMPLETION_STATUS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COMPLETION_KIND_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COMPLETION_ITEMS_OK_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COMPLETION_ITEMS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COMPLETION_MOVED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_COMPLETION_WORDS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_MAX_CONNECTIONS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_MAX_FRAME_BYTES_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_STALL_MS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_WORDS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_STATS_CONNECTIONS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_STATS_BYTES_SENT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_STATS_BYTES_RECEIVED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_STATS_FRAMES_SENT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_STATS_FRAMES_RECEIVED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_STATS_CHECKSUMS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_STATS_REFUSED_VERSION_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_STATS_REFUSED_MODEL_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_STATS_REFUSED_NAMESPACE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_STATS_REFUSED_LIMIT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_STATS_CORRUPT_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_NODE_STATS_WORDS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_DRAFT_LENGTH_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_DRAFT_MAX_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_WIDTH_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_FIDELITY_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_MARGIN_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_FIRST_TOKEN_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_VOCABULARY_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_PROMPT_TOKENS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_MAX_TOKENS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_FULL_READY_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_FULL_RELOAD_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_WORDS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_KIND_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_REASON_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_N_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_WIDTH_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_PENDING_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_DRAFT_LENGTH_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_FULL_LENGTH_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_TOKENS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_ACTION_WORDS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_STATS_ROUNDS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_STATS_DRAFTED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_STATS_ACCEPTED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_STATS_COMMITTED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_STATS_FALLBACKS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_STATS_RECHECKS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_STATS_NONFINITE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_STATS_ACCEPTANCE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_STATS_MEAN_ACCEPTED_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_VERIFIER_STATS_WORDS_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_RECORD_RUNTIME_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_RECORD_MODEL_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_RECORD_CODEC_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_RECORD_SPEC_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_RECORD_VIEW_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_RECORD_NODE_flat_ebd3811d1f128684(void);
-extern swig_intgo _wrap_KVTF_RECORD_VERIFIER_flat_ebd3811d1f128684(void);
-extern swig_type_1 _wrap_kvtf_abi_version_flat_ebd3811d1f128684(void);
-extern swig_type_2 _wrap_kvtf_header_abi_version_flat_ebd3811d1f128684(void);
-extern swig_type_3 _wrap_kvtf_version_flat_ebd3811d1f128684(swig_type_4 arg1);
-extern swig_type_5 _wrap_kvtf_status_name_flat_ebd3811d1f128684(swig_type_6 arg1, swig_type_7 arg2);
-extern swig_type_8 _wrap_kvtf_defaults_flat_ebd3811d1f128684(swig_type_9 arg1, swig_type_10 arg2, swig_type_11 arg3);
-extern swig_type_12 _wrap_kvtf_event_wait_flat_ebd3811d1f128684(swig_type_13 arg1, swig_type_14 arg2, swig_type_15 arg3);
-extern swig_type_16 _wrap_kvtf_memory_create_flat_ebd3811d1f128684(swig_type_17 arg1, swig_type_18 arg2);
-extern swig_type_19 _wrap_kvtf_memory_destroy_flat_ebd3811d1f128684(swig_type_20 arg1, swig_type_21 arg2);
-extern swig_type_22 _wrap_kvtf_memory_write_flat_ebd3811d1f128684(swig_type_23 arg1, swig_type_24 arg2, swig_type_25 arg3, swig_type_26 arg4);
-extern swig_type_27 _wrap_kvtf_memory_read_flat_ebd3811d1f128684(swig_type_28 arg1, swig_type_29 arg2, swig_type_30 arg3, swig_type_31 arg4);
-extern swig_type_32 _wrap_kvtf_runtime_create_flat_ebd3811d1f128684(swig_type_33 arg1, swig_type_34 arg2);
-extern swig_type_35 _wrap_kvtf_runtime_close_flat_ebd3811d1f128684(swig_type_36 arg1, swig_type_37 arg2, swig_type_38 arg3);
-extern void _wrap_kvtf_runtime_destroy_flat_ebd3811d1f128684(swig_type_39 arg1);
-extern swig_type_40 _wrap_kvtf_runtime_memory_used_flat_ebd3811d1f128684(swig_type_41 arg1, swig_type_42 arg2);
-extern swig_type_43 _wrap_kvtf_model_create_flat_ebd3811d1f128684(swig_type_44 arg1, swig_type_45 arg2, swig_type_46 arg3, swig_type_47 arg4, swig_type_48 arg5);
-extern void _wrap_kvtf_model_destroy_flat_ebd3811d1f128684(swig_type_49 arg1);
-extern swig_type_50 _wrap_kvtf_model_fingerprint_flat_ebd3811d1f128684(swig_type_51 arg1, swig_type_52 arg2, swig_type_53 arg3);
-extern swig_type_54 _wrap_kvtf_model_canonical_flat_ebd3811d1f128684(swig_type_55 arg1, swig_type_56 arg2, swig_type_57 arg3);
-extern swig_type_58 _wrap_kvtf_model_compare_flat_ebd3811d1f128684(swig_type_59 arg1, swig_type_60 arg2, swig_type_61 arg3);
-extern swig_type_62 _wrap_kvtf_keys_compute_flat_ebd3811d1f128684(swig_type_63 arg1, swig_type_64 arg2, swig_type_65 arg3, swig_type_66 arg4, swig_type_67 arg5, swig_type_68 arg6, swig_type_69 arg7, swig_type_70 arg8);
-extern swig_type_71 _wrap_kvtf_namespace_digest_flat_ebd3811d1f128684(swig_type_72 arg1, swig_type_73 arg2, swig_type_74 arg3, swig_type_75 arg4);
-extern swig_type_76 _wrap_kvtf_block_hashes_flat_ebd3811d1f128684(swig_type_77 arg1, swig_type_78 arg2, swig_type_79 arg3, swig_type_80 arg4, swig_type_81 arg5, swig_type_82 arg6);
-extern swig_type_83 _wrap_kvtf_codec_create_flat_ebd3811d1f128684(swig_type_84 arg1, swig_type_85 arg2, swig_type_86 arg3, swig_type_87 arg4);
-extern void _wrap_kvtf_codec_destroy_flat_ebd3811d1f128684(swig_type_88 arg1);
-extern swig_type_89 _wrap_kvtf_codec_bound_flat_ebd3811d1f128684(swig_type_90 arg1, swig_type_91 arg2, swig_type_92 arg3, swig_type_93 arg4, swig_type_94 arg5, swig_type_95 arg6, swig_type_96 arg7);
-extern swig_type_97 _wrap_kvtf_codec_encode_flat_ebd3811d1f128684(swig_type_98 arg1, swig_type_99 arg2, swig_type_100 arg3, swig_type_101 arg4, swig_type_102 arg5, swig_type_103 arg6, swig_type_104 arg7, swig_type_105 arg8, swig_type_106 arg9, swig_type_107 arg10, swig_type_108 arg11);
-extern swig_type_109 _wrap_kvtf_codec_decode_flat_ebd3811d1f128684(swig_type_110 arg1, swig_type_111 arg2, swig_type_112 arg3, swig_type_113 arg4, swig_type_114 arg5, swig_type_115 arg6, swig_type_116 arg7, swig_type_117 arg8, swig_type_118 arg9, swig_type_119 arg10, swig_type_120 arg11);
-extern swig_type_121 _wrap_kvtf_frame_verify_flat_ebd3811d1f128684(swig_type_122 arg1, swig_type_123 arg2);
-extern swig_type_124 _wrap_kvtf_frame_describe_flat_ebd3811d1f128684(swig_type_125 arg1, swig_type_126 arg2, swig_type_127 arg3);
-extern swig_type_128 _wrap_kvtf_cache_open_flat_ebd3811d1f128684(swig_type_129 arg1, swig_type_130 arg2, swig_type_131 arg3);
-extern swig_type_132 _wrap_kvtf_cache_close_flat_ebd3811d1f128684(swig_type_133 arg1, swig_type_134 arg2, swig_type_135 arg3);
-extern void _wrap_kvtf_cache_destroy_flat_ebd3811d1f128684(swig_type_136 arg1);
-extern swig_type_137 _wrap_kvtf_cache_put_flat_ebd3811d1f128684(swig_type_138 arg1, swig_type_139 arg2, swig_type_140 arg3, swig_type_141 arg4, swig_type_142 arg5, swig_type_143 arg6, swig_type_144 arg7);
-extern swig_type_145 _wrap_kvtf_cache_get_flat_ebd3811d1f128684(swig_type_146 arg1, swig_type_147 arg2, swig_type_148 arg3, swig_type_149 arg4);
-extern swig_type_150 _wrap_kvtf_cache_match_flat_ebd3811d1f128684(swig_type_151 arg1, swig_type_152 arg2, swig_type_153 arg3);
-extern swig_type_154 _wrap_kvtf_cache_remove_flat_ebd3811d1f128684(swig_type_155 arg1, swig_type_156 arg2, swig_type_157 arg3);
-extern swig_type_158 _wrap_kvtf_cache_stats_flat_ebd3811d1f128684(swig_type_159 arg1, swig_type_160 arg2, swig_type_161 arg3);
-extern swig_type_162 _wrap_kvtf_cache_store_flat_ebd3811d1f128684(swig_type_163 arg1, swig_type_164 arg2, swig_type_165 arg3, swig_type_166 arg4, swig_type_167 arg5, swig_type_168 arg6, swig_type_169 arg7, swig_type_170 arg8, swig_type_171 arg9, swig_type_172 arg10, swig_type_173 arg11, swig_type_174 arg12, swig_type_175 arg13);
-extern swig_type_176 _wrap_kvtf_cache_load_flat_ebd3811d1f128684(swig_type_177 arg1, swig_type_178 arg2, swig_type_179 arg3, swig_type_180 arg4, swig_type_181 arg5, swig_type_182 arg6, swig_type_183 arg7, swig_type_184 arg8, swig_type_185 arg9, swig_type_186 arg10, swig_type_187 arg11, swig_type_188 arg12, swig_type_189 arg13);
-extern swig_type_190 _wrap_kvtf_cache_event_fd_flat_ebd3811d1f128684(swig_type_191 arg1, swig_type_192 arg2);
-extern swig_type_193 _wrap_kvtf_cache_poll_flat_ebd3811d1f128684(swig_type_194 arg1, swig_type_195 arg2, swig_type_196 arg3);
-extern swig_type_197 _wrap_kvtf_cache_submit_put_flat_ebd3811d1f128684(swig_type_198 arg1, swig_type_199 arg2, swig_type_200 arg3, swig_type_201 arg4, swig_type_202 arg5, swig_type_203 arg6);
-extern swig_type_204 _wrap_kvtf_cache_submit_store_flat_ebd3811d1f128684(swig_type_205 arg1, swig_type_206 arg2, swig_type_207 arg3, swig_type_208 arg4, swig_type_209 arg5, swig_type_210 arg6, swig_type_211 arg7, swig_type_212 arg8, swig_type_213 arg9, swig_type_214 arg10, swig_type_215 arg11, swig_type_216 arg12);
-extern swig_type_217 _wrap_kvtf_cache_submit_load_flat_ebd3811d1f128684(swig_type_218 arg1, swig_type_219 arg2, swig_type_220 arg3, swig_type_221 arg4, swig_type_222 arg5, swig_type_223 arg6, swig_type_224 arg7, swig_type_225 arg8, swig_type_226 arg9, swig_type_227 arg10, swig_type_228 arg11, swig_type_229 arg12);
-extern swig_type_230 _wrap_kvtf_operation_wait_flat_ebd3811d1f128684(swig_type_231 arg1, swig_type_232 arg2, swig_type_233 arg3, swig_type_234 arg4);
-extern swig_type_235 _wrap_kvtf_operation_cancel_flat_ebd3811d1f128684(swig_type_236 arg1, swig_type_237 arg2);
-extern swig_type_238 _wrap_kvtf_operation_results_flat_ebd3811d1f128684(swig_type_239 arg1, swig_type_240 arg2, swig_type_241 arg3);
-extern swig_type_242 _wrap_kvtf_operation_frame_flat_ebd3811d1f128684(swig_type_243 arg1, swig_type_244 arg2, swig_type_245 arg3, swig_type_246 arg4);
-extern void _wrap_kvtf_operation_release_flat_ebd3811d1f128684(swig_type_247 arg1);
-extern swig_type_248 _wrap_kvtf_node_open_flat_ebd3811d1f128684(swig_type_249 arg1, swig_type_250 arg2, swig_type_251 arg3, swig_type_252 arg4, swig_type_253 arg5, swig_type_254 arg6);
-extern swig_type_255 _wrap_kvtf_node_url_flat_ebd3811d1f128684(swig_type_256 arg1, swig_type_257 arg2, swig_type_258 arg3);
-extern swig_type_259 _wrap_kvtf_node_serve_flat_ebd3811d1f128684(swig_type_260 arg1, swig_type_261 arg2, swig_type_262 arg3);
-extern swig_type_263 _wrap_kvtf_node_close_flat_ebd3811d1f128684(swig_type_264 arg1, swig_type_265 arg2, swig_type_266 arg3);
-extern void _wrap_kvtf_node_destroy_flat_ebd3811d1f128684(swig_type_267 arg1);
-extern swig_type_268 _wrap_kvtf_node_stats_flat_ebd3811d1f128684(swig_type_269 arg1, swig_type_270 arg2, swig_type_271 arg3);
-extern swig_type_272 _wrap_kvtf_node_event_fd_flat_ebd3811d1f128684(swig_type_273 arg1, swig_type_274 arg2);
-extern swig_type_275 _wrap_kvtf_node_poll_flat_ebd3811d1f128684(swig_type_276 arg1, swig_type_277 arg2, swig_type_278 arg3);
-extern swig_type_279 _wrap_kvtf_node_connect_flat_ebd3811d1f128684(swig_type_280 arg1, swig_type_281 arg2, swig_type_282 arg3, swig_type_283 arg4);
-extern void _wrap_kvtf_peer_destroy_flat_ebd3811d1f128684(swig_type_284 arg1);
-extern swig_type_285 _wrap_kvtf_peer_pull_flat_ebd3811d1f128684(swig_type_286 arg1, swig_type_287 arg2, swig_type_288 arg3, swig_type_289 arg4, swig_type_290 arg5, swig_type_291 arg6, swig_type_292 arg7, swig_type_293 arg8, swig_type_294 arg9);
-extern swig_type_295 _wrap_kvtf_peer_push_flat_ebd3811d1f128684(swig_type_296 arg1, swig_type_297 arg2, swig_type_298 arg3, swig_type_299 arg4, swig_type_300 arg5, swig_type_301 arg6, swig_type_302 arg7, swig_type_303 arg8);
-extern swig_type_304 _wrap_kvtf_peer_submit_pull_flat_ebd3811d1f128684(swig_type_305 arg1, swig_type_306 arg2, swig_type_307 arg3, swig_type_308 arg4, swig_type_309 arg5, swig_type_310 arg6);
-extern swig_type_311 _wrap_kvtf_peer_submit_push_flat_ebd3811d1f128684(swig_type_312 arg1, swig_type_313 arg2, swig_type_314 arg3, swig_type_315 arg4, swig_type_316 arg5, swig_type_317 arg6, swig_type_318 arg7);
-extern swig_type_319 _wrap_kvtf_verifier_create_flat_ebd3811d1f128684(swig_type_320 arg1, swig_type_321 arg2, swig_type_322 arg3);
-extern void _wrap_kvtf_verifier_destroy_flat_ebd3811d1f128684(swig_type_323 arg1);
-extern swig_type_324 _wrap_kvtf_verifier_next_flat_ebd3811d1f128684(swig_type_325 arg1, swig_type_326 arg2, swig_type_327 arg3);
-extern swig_type_328 _wrap_kvtf_verifier_drafted_flat_ebd3811d1f128684(swig_type_329 arg1, swig_type_330 arg2, swig_type_331 arg3, swig_type_332 arg4);
-extern swig_type_333 _wrap_kvtf_verifier_loaded_flat_ebd3811d1f128684(swig_type_334 arg1, swig_type_335 arg2, swig_type_336 arg3, swig_type_337 arg4);
-extern swig_type_338 _wrap_kvtf_verifier_verified_flat_ebd3811d1f128684(swig_type_339 arg1, swig_type_340 arg2, swig_type_341 arg3, swig_type_342 arg4, swig_type_343 arg5);
-extern swig_type_344 _wrap_kvtf_verifier_rechecked_flat_ebd3811d1f128684(swig_type_345 arg1, swig_type_346 arg2, swig_type_347 arg3, swig_type_348 arg4);
-extern swig_type_349 _wrap_kvtf_verifier_rolled_back_flat_ebd3811d1f128684(swig_type_350 arg1, swig_type_351 arg2);
-extern swig_type_352 _wrap_kvtf_verifier_committed_flat_ebd3811d1f128684(swig_type_353 arg1, swig_type_354 arg2);
-extern swig_type_355 _wrap_kvtf_verifier_cancel_flat_ebd3811d1f128684(swig_type_356 arg1, swig_type_357 arg2);
-extern swig_type_358 _wrap_kvtf_verifier_stats_flat_ebd3811d1f128684(swig_type_359 arg1, swig_type_360 arg2, swig_type_361 arg3);
-extern swig_type_362 _wrap_kvtf_fidelity_classify_flat_ebd3811d1f128684(swig_type_363 arg1, swig_type_364 arg2, swig_type_365 arg3, swig_type_366 arg4, swig_type_367 arg5, swig_type_368 arg6, swig_type_369 arg7);
-extern swig_type_370 _wrap_kvtf_meter_create_flat_ebd3811d1f128684(swig_type_371 arg1, swig_type_372 arg2);
-extern void _wrap_kvtf_meter_destroy_flat_ebd3811d1f128684(swig_type_373 arg1);
-extern swig_type_374 _wrap_kvtf_meter_json_flat_ebd3811d1f128684(swig_type_375 arg1, swig_type_376 arg2, swig_type_377 arg3);
-extern swig_type_378 _wrap_kvtf_meter_advice_flat_ebd3811d1f128684(swig_type_379 arg1, swig_type_380 arg2, swig_type_381 arg3);
-extern swig_type_382 _wrap_kvtf_request_begin_flat_ebd3811d1f128684(swig_type_383 arg1, swig_type_384 arg2, swig_type_385 arg3);
-extern swig_type_386 _wrap_kvtf_request_part_flat_ebd3811d1f128684(swig_type_387 arg1, swig_type_388 arg2, swig_type_389 arg3, swig_type_390 arg4);
-extern swig_type_391 _wrap_kvtf_request_attribute_flat_ebd3811d1f128684(swig_type_392 arg1, swig_type_393 arg2, swig_type_394 arg3, swig_type_395 arg4, swig_type_396 arg5, swig_type_397 arg6);
-extern swig_type_398 _wrap_kvtf_request_first_token_flat_ebd3811d1f128684(swig_type_399 arg1, swig_type_400 arg2, swig_type_401 arg3);
-extern swig_type_402 _wrap_kvtf_request_count_flat_ebd3811d1f128684(swig_type_403 arg1, swig_type_404 arg2, swig_type_405 arg3, swig_type_406 arg4, swig_type_407 arg5);
-extern swig_type_408 _wrap_kvtf_request_end_flat_ebd3811d1f128684(swig_type_409 arg1, swig_type_410 arg2, swig_type_411 arg3);
+typedef long long swig_type_411;
+typedef long long swig_type_412;
+typedef _goslice_ swig_type_413;
+typedef _goslice_ swig_type_414;
+typedef long long swig_type_415;
+typedef long long swig_type_416;
+typedef _goslice_ swig_type_417;
+typedef long long swig_type_418;
+typedef _goslice_ swig_type_419;
+typedef long long swig_type_420;
+typedef long long swig_type_421;
+typedef long long swig_type_422;
+typedef long long swig_type_423;
+typedef _goslice_ swig_type_424;
+typedef long long swig_type_425;
+typedef long long swig_type_426;
+typedef _goslice_ swig_type_427;
+typedef _goslice_ swig_type_428;
+typedef long long swig_type_429;
+typedef _goslice_ swig_type_430;
+typedef long long swig_type_431;
+typedef long long swig_type_432;
+typedef long long swig_type_433;
+typedef long long swig_type_434;
+typedef _goslice_ swig_type_435;
+typedef long long swig_type_436;
+typedef long long swig_type_437;
+typedef _goslice_ swig_type_438;
+typedef long long swig_type_439;
+typedef long long swig_type_440;
+typedef _goslice_ swig_type_441;
+typedef long long swig_type_442;
+typedef long long swig_type_443;
+typedef _goslice_ swig_type_444;
+typedef long long swig_type_445;
+typedef long long swig_type_446;
+typedef _goslice_ swig_type_447;
+typedef _goslice_ swig_type_448;
+typedef long long swig_type_449;
+typedef _goslice_ swig_type_450;
+typedef _goslice_ swig_type_451;
+typedef _goslice_ swig_type_452;
+typedef _goslice_ swig_type_453;
+typedef long long swig_type_454;
+typedef _goslice_ swig_type_455;
+typedef _goslice_ swig_type_456;
+typedef long long swig_type_457;
+typedef long long swig_type_458;
+typedef _goslice_ swig_type_459;
+typedef long long swig_type_460;
+typedef long long swig_type_461;
+typedef long long swig_type_462;
+typedef _goslice_ swig_type_463;
+typedef _goslice_ swig_type_464;
+typedef long long swig_type_465;
+typedef long long swig_type_466;
+typedef _goslice_ swig_type_467;
+typedef _goslice_ swig_type_468;
+typedef long long swig_type_469;
+typedef long long swig_type_470;
+typedef _goslice_ swig_type_471;
+typedef _goslice_ swig_type_472;
+typedef long long swig_type_473;
+typedef long long swig_type_474;
+typedef long long swig_type_475;
+typedef long long swig_type_476;
+typedef _goslice_ swig_type_477;
+typedef long long swig_type_478;
+typedef long long swig_type_479;
+typedef long long swig_type_480;
+typedef long long swig_type_481;
+typedef long long swig_type_482;
+typedef long long swig_type_483;
+typedef _goslice_ swig_type_484;
+typedef long long swig_type_485;
+typedef long long swig_type_486;
+typedef long long swig_type_487;
+typedef _goslice_ swig_type_488;
+typedef long long swig_type_489;
+typedef long long swig_type_490;
+typedef long long swig_type_491;
+typedef long long swig_type_492;
+typedef long long swig_type_493;
+typedef _goslice_ swig_type_494;
+typedef long long swig_type_495;
+typedef long long swig_type_496;
+typedef long long swig_type_497;
+typedef _goslice_ swig_type_498;
+extern void _wrap_Swig_free_flat_c9751b31300db8d6(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_flat_c9751b31300db8d6(swig_intgo arg1);
+extern swig_intgo _wrap_KVTF_OK_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_INTERNAL_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_INVALID_ARGUMENT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_OUT_OF_RANGE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_BUFFER_TOO_SMALL_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_UNSUPPORTED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_UNAVAILABLE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NOT_FOUND_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ALREADY_EXISTS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_STALE_HANDLE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_WRONG_HANDLE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_BUSY_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CLOSED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_TIMEOUT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CANCELLED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_STALLED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_PEER_DEAD_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CORRUPT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_MISMATCH_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_PROFILE_MISSING_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERSION_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_IO_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_DISK_FULL_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_LOCKED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_PERMISSION_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ADDRESS_IN_USE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_OUT_OF_MEMORY_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_LIMIT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ERROR_TEXT_MAX_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_KEY_BYTES_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_DIGEST_BYTES_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_FINGERPRINT_BYTES_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_GRAIN_TOKENS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COMPLETION_BYTES_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ELEMENT_F32_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ELEMENT_F16_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ELEMENT_BF16_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ELEMENT_FP8_E4M3_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ELEMENT_FP8_E5M2_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_LAYOUT_KV_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_LAYOUT_MLA_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ROPE_NONE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ROPE_INTERLEAVED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ROPE_HALF_SPLIT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COMPLETION_DONE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COMPLETION_PART_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_FIDELITY_N_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_FIDELITY_A_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_FIDELITY_B_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_FIDELITY_C_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_DRAFT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_PREFETCH_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_VERIFY_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_RECHECK_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_ROLLBACK_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_COMMIT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_FALLBACK_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_DONE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_REASON_NONE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_REASON_EOS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_REASON_LENGTH_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_REASON_CANCELLED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_REASON_UNPROFITABLE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_REASON_NO_DRAFT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_REASON_FULL_LATE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_PART_QUEUE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_PART_PREFILL_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_PART_ENCODE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_PART_TRANSFER_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_PART_DECODE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_PART_FIRST_TOKEN_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_PART_OTHER_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COUNTER_BYTES_RAW_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COUNTER_BYTES_MOVED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COUNTER_CHECKSUMS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COUNTER_BLOCKS_HIT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COUNTER_BLOCKS_MISSED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COUNTER_TOKENS_PROMPT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COUNTER_TOKENS_OUTPUT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COUNTER_TOKENS_DRAFTED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COUNTER_TOKENS_ACCEPTED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COUNTER_NONFINITE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_RUNTIME_THREADS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_RUNTIME_MEMORY_LIMIT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_RUNTIME_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_MODEL_LAYOUT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_MODEL_LAYERS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_MODEL_KV_HEADS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_MODEL_K_DIM_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_MODEL_V_DIM_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_MODEL_ELEMENT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_MODEL_ROPE_STYLE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_MODEL_ROPE_OFFSET_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_MODEL_ROPE_DIMS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_MODEL_ROPE_BASE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_MODEL_ROPE_MAGNITUDE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_MODEL_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_SHARD_LAYER_BEGIN_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_SHARD_LAYER_END_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_SHARD_HEAD_BEGIN_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_SHARD_HEAD_END_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_SHARD_BLOCK_TOKENS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_SHARD_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CALIBRATION_GROUP_LAYERS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CALIBRATION_RATIO_MIN_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CALIBRATION_LAYER_BEGIN_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CALIBRATION_LAYER_END_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CALIBRATION_HEAD_BEGIN_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CALIBRATION_HEAD_END_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CALIBRATION_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CALIBRATION_INFO_DOCUMENTS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CALIBRATION_INFO_TOKENS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CALIBRATION_INFO_NONFINITE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CALIBRATION_INFO_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CODEC_GROUP_TOKENS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CODEC_GROUP_CHANNELS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CODEC_RATIO_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CODEC_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_SPEC_LAYER_BEGIN_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_SPEC_LAYER_END_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_SPEC_EXEMPT_FIRST_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_SPEC_EXEMPT_LAST_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_SPEC_TOKEN_BEGIN_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_SPEC_TOKEN_COUNT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_SPEC_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_REPORT_SEGMENTS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_REPORT_FRAME_BYTES_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_REPORT_DECODED_BYTES_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_REPORT_NONFINITE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_REPORT_CHECKSUMS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_REPORT_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_ELEMENT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_LAYER_BEGIN_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_LAYER_END_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_HEAD_BEGIN_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_HEAD_END_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_TOKENS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_FIRST_POSITION_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_TOKEN_STRIDE_0_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_TOKEN_STRIDE_1_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_HEAD_STRIDE_0_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_HEAD_STRIDE_1_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_ELEMENT_STRIDE_0_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_ELEMENT_STRIDE_1_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_PAGE_STRIDE_0_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_PAGE_STRIDE_1_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_PAGE_TOKENS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VIEW_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CACHE_STATS_FRAMES_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CACHE_STATS_BYTES_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CACHE_STATS_CAPACITY_BYTES_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CACHE_STATS_PUTS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CACHE_STATS_HITS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CACHE_STATS_MISSES_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CACHE_STATS_EVICTIONS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CACHE_STATS_REMOVALS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CACHE_STATS_CORRUPT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CACHE_STATS_TORN_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CACHE_STATS_CHECKSUMS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_CACHE_STATS_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COMPLETION_OPERATION_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COMPLETION_STATUS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COMPLETION_KIND_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COMPLETION_ITEMS_OK_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COMPLETION_ITEMS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COMPLETION_MOVED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_COMPLETION_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_MAX_CONNECTIONS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_MAX_FRAME_BYTES_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_STALL_MS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_STATS_CONNECTIONS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_STATS_BYTES_SENT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_STATS_BYTES_RECEIVED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_STATS_FRAMES_SENT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_STATS_FRAMES_RECEIVED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_STATS_CHECKSUMS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_STATS_REFUSED_VERSION_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_STATS_REFUSED_MODEL_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_STATS_REFUSED_NAMESPACE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_STATS_REFUSED_LIMIT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_STATS_CORRUPT_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_NODE_STATS_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_DRAFT_LENGTH_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_DRAFT_MAX_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_WIDTH_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_FIDELITY_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_MARGIN_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_FIRST_TOKEN_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_VOCABULARY_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_PROMPT_TOKENS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_MAX_TOKENS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_FULL_READY_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_FULL_RELOAD_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_KIND_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_REASON_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_N_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_WIDTH_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_PENDING_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_DRAFT_LENGTH_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_FULL_LENGTH_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_TOKENS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_ACTION_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_STATS_ROUNDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_STATS_DRAFTED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_STATS_ACCEPTED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_STATS_COMMITTED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_STATS_FALLBACKS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_STATS_RECHECKS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_STATS_NONFINITE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_STATS_ACCEPTANCE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_STATS_MEAN_ACCEPTED_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_VERIFIER_STATS_WORDS_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_RECORD_RUNTIME_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_RECORD_MODEL_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_RECORD_CODEC_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_RECORD_SPEC_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_RECORD_VIEW_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_RECORD_NODE_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_RECORD_VERIFIER_flat_c9751b31300db8d6(void);
+extern swig_intgo _wrap_KVTF_RECORD_CALIBRATION_flat_c9751b31300db8d6(void);
+extern swig_type_1 _wrap_kvtf_abi_version_flat_c9751b31300db8d6(void);
+extern swig_type_2 _wrap_kvtf_header_abi_version_flat_c9751b31300db8d6(void);
+extern swig_type_3 _wrap_kvtf_version_flat_c9751b31300db8d6(swig_type_4 arg1);
+extern swig_type_5 _wrap_kvtf_status_name_flat_c9751b31300db8d6(swig_type_6 arg1, swig_type_7 arg2);
+extern swig_type_8 _wrap_kvtf_defaults_flat_c9751b31300db8d6(swig_type_9 arg1, swig_type_10 arg2, swig_type_11 arg3);
+extern swig_type_12 _wrap_kvtf_event_wait_flat_c9751b31300db8d6(swig_type_13 arg1, swig_type_14 arg2, swig_type_15 arg3);
+extern swig_type_16 _wrap_kvtf_memory_create_flat_c9751b31300db8d6(swig_type_17 arg1, swig_type_18 arg2);
+extern swig_type_19 _wrap_kvtf_memory_destroy_flat_c9751b31300db8d6(swig_type_20 arg1, swig_type_21 arg2);
+extern swig_type_22 _wrap_kvtf_memory_write_flat_c9751b31300db8d6(swig_type_23 arg1, swig_type_24 arg2, swig_type_25 arg3, swig_type_26 arg4);
+extern swig_type_27 _wrap_kvtf_memory_read_flat_c9751b31300db8d6(swig_type_28 arg1, swig_type_29 arg2, swig_type_30 arg3, swig_type_31 arg4);
+extern swig_type_32 _wrap_kvtf_runtime_create_flat_c9751b31300db8d6(swig_type_33 arg1, swig_type_34 arg2);
+extern swig_type_35 _wrap_kvtf_runtime_close_flat_c9751b31300db8d6(swig_type_36 arg1, swig_type_37 arg2, swig_type_38 arg3);
+extern void _wrap_kvtf_runtime_destroy_flat_c9751b31300db8d6(swig_type_39 arg1);
+extern swig_type_40 _wrap_kvtf_runtime_memory_used_flat_c9751b31300db8d6(swig_type_41 arg1, swig_type_42 arg2);
+extern swig_type_43 _wrap_kvtf_model_create_flat_c9751b31300db8d6(swig_type_44 arg1, swig_type_45 arg2, swig_type_46 arg3, swig_type_47 arg4, swig_type_48 arg5);
+extern void _wrap_kvtf_model_destroy_flat_c9751b31300db8d6(swig_type_49 arg1);
+extern swig_type_50 _wrap_kvtf_model_fingerprint_flat_c9751b31300db8d6(swig_type_51 arg1, swig_type_52 arg2, swig_type_53 arg3);
+extern swig_type_54 _wrap_kvtf_model_canonical_flat_c9751b31300db8d6(swig_type_55 arg1, swig_type_56 arg2, swig_type_57 arg3);
+extern swig_type_58 _wrap_kvtf_model_compare_flat_c9751b31300db8d6(swig_type_59 arg1, swig_type_60 arg2, swig_type_61 arg3);
+extern swig_type_62 _wrap_kvtf_model_shard_flat_c9751b31300db8d6(swig_type_63 arg1, swig_type_64 arg2, swig_type_65 arg3);
+extern swig_type_66 _wrap_kvtf_model_rope_flat_c9751b31300db8d6(swig_type_67 arg1, swig_type_68 arg2, swig_type_69 arg3, swig_type_70 arg4, swig_type_71 arg5, swig_type_72 arg6, swig_type_73 arg7, swig_type_74 arg8, swig_type_75 arg9);
+extern swig_type_76 _wrap_kvtf_keys_compute_flat_c9751b31300db8d6(swig_type_77 arg1, swig_type_78 arg2, swig_type_79 arg3, swig_type_80 arg4, swig_type_81 arg5, swig_type_82 arg6, swig_type_83 arg7, swig_type_84 arg8);
+extern swig_type_85 _wrap_kvtf_namespace_digest_flat_c9751b31300db8d6(swig_type_86 arg1, swig_type_87 arg2, swig_type_88 arg3, swig_type_89 arg4);
+extern swig_type_90 _wrap_kvtf_block_hashes_flat_c9751b31300db8d6(swig_type_91 arg1, swig_type_92 arg2, swig_type_93 arg3, swig_type_94 arg4, swig_type_95 arg5, swig_type_96 arg6);
+extern swig_type_97 _wrap_kvtf_codec_create_flat_c9751b31300db8d6(swig_type_98 arg1, swig_type_99 arg2, swig_type_100 arg3, swig_type_101 arg4, swig_type_102 arg5);
+extern void _wrap_kvtf_codec_destroy_flat_c9751b31300db8d6(swig_type_103 arg1);
+extern swig_type_104 _wrap_kvtf_codec_bound_flat_c9751b31300db8d6(swig_type_105 arg1, swig_type_106 arg2, swig_type_107 arg3, swig_type_108 arg4, swig_type_109 arg5, swig_type_110 arg6, swig_type_111 arg7);
+extern swig_type_112 _wrap_kvtf_codec_encode_flat_c9751b31300db8d6(swig_type_113 arg1, swig_type_114 arg2, swig_type_115 arg3, swig_type_116 arg4, swig_type_117 arg5, swig_type_118 arg6, swig_type_119 arg7, swig_type_120 arg8, swig_type_121 arg9, swig_type_122 arg10, swig_type_123 arg11);
+extern swig_type_124 _wrap_kvtf_codec_decode_flat_c9751b31300db8d6(swig_type_125 arg1, swig_type_126 arg2, swig_type_127 arg3, swig_type_128 arg4, swig_type_129 arg5, swig_type_130 arg6, swig_type_131 arg7, swig_type_132 arg8, swig_type_133 arg9, swig_type_134 arg10, swig_type_135 arg11);
+extern swig_type_136 _wrap_kvtf_frame_verify_flat_c9751b31300db8d6(swig_type_137 arg1, swig_type_138 arg2);
+extern swig_type_139 _wrap_kvtf_frame_describe_flat_c9751b31300db8d6(swig_type_140 arg1, swig_type_141 arg2, swig_type_142 arg3);
+extern swig_type_143 _wrap_kvtf_calibration_create_flat_c9751b31300db8d6(swig_type_144 arg1, swig_type_145 arg2, swig_type_146 arg3);
+extern swig_type_147 _wrap_kvtf_calibration_restore_flat_c9751b31300db8d6(swig_type_148 arg1, swig_type_149 arg2, swig_type_150 arg3);
+extern void _wrap_kvtf_calibration_destroy_flat_c9751b31300db8d6(swig_type_151 arg1);
+extern swig_type_152 _wrap_kvtf_calibration_add_flat_c9751b31300db8d6(swig_type_153 arg1, swig_type_154 arg2, swig_type_155 arg3, swig_type_156 arg4, swig_type_157 arg5, swig_type_158 arg6, swig_type_159 arg7, swig_type_160 arg8);
+extern swig_type_161 _wrap_kvtf_calibration_progress_flat_c9751b31300db8d6(swig_type_162 arg1, swig_type_163 arg2, swig_type_164 arg3);
+extern swig_type_165 _wrap_kvtf_calibration_save_flat_c9751b31300db8d6(swig_type_166 arg1, swig_type_167 arg2, swig_type_168 arg3);
+extern swig_type_169 _wrap_kvtf_calibration_finish_flat_c9751b31300db8d6(swig_type_170 arg1, swig_type_171 arg2, swig_type_172 arg3);
+extern swig_type_173 _wrap_kvtf_profile_fingerprint_flat_c9751b31300db8d6(swig_type_174 arg1, swig_type_175 arg2, swig_type_176 arg3);
+extern swig_type_177 _wrap_kvtf_profile_describe_flat_c9751b31300db8d6(swig_type_178 arg1, swig_type_179 arg2, swig_type_180 arg3);
+extern swig_type_181 _wrap_kvtf_profile_key_flat_c9751b31300db8d6(swig_type_182 arg1, swig_type_183 arg2, swig_type_184 arg3);
+extern swig_type_185 _wrap_kvtf_profile_wrap_flat_c9751b31300db8d6(swig_type_186 arg1, swig_type_187 arg2, swig_type_188 arg3, swig_type_189 arg4);
+extern swig_type_190 _wrap_kvtf_profile_unwrap_flat_c9751b31300db8d6(swig_type_191 arg1, swig_type_192 arg2, swig_type_193 arg3);
+extern swig_type_194 _wrap_kvtf_cache_open_flat_c9751b31300db8d6(swig_type_195 arg1, swig_type_196 arg2, swig_type_197 arg3);
+extern swig_type_198 _wrap_kvtf_cache_close_flat_c9751b31300db8d6(swig_type_199 arg1, swig_type_200 arg2, swig_type_201 arg3);
+extern void _wrap_kvtf_cache_destroy_flat_c9751b31300db8d6(swig_type_202 arg1);
+extern swig_type_203 _wrap_kvtf_cache_put_flat_c9751b31300db8d6(swig_type_204 arg1, swig_type_205 arg2, swig_type_206 arg3, swig_type_207 arg4, swig_type_208 arg5, swig_type_209 arg6, swig_type_210 arg7);
+extern swig_type_211 _wrap_kvtf_cache_get_flat_c9751b31300db8d6(swig_type_212 arg1, swig_type_213 arg2, swig_type_214 arg3, swig_type_215 arg4);
+extern swig_type_216 _wrap_kvtf_cache_match_flat_c9751b31300db8d6(swig_type_217 arg1, swig_type_218 arg2, swig_type_219 arg3);
+extern swig_type_220 _wrap_kvtf_cache_remove_flat_c9751b31300db8d6(swig_type_221 arg1, swig_type_222 arg2, swig_type_223 arg3);
+extern swig_type_224 _wrap_kvtf_cache_stats_flat_c9751b31300db8d6(swig_type_225 arg1, swig_type_226 arg2, swig_type_227 arg3);
+extern swig_type_228 _wrap_kvtf_cache_store_flat_c9751b31300db8d6(swig_type_229 arg1, swig_type_230 arg2, swig_type_231 arg3, swig_type_232 arg4, swig_type_233 arg5, swig_type_234 arg6, swig_type_235 arg7, swig_type_236 arg8, swig_type_237 arg9, swig_type_238 arg10, swig_type_239 arg11, swig_type_240 arg12, swig_type_241 arg13);
+extern swig_type_242 _wrap_kvtf_cache_load_flat_c9751b31300db8d6(swig_type_243 arg1, swig_type_244 arg2, swig_type_245 arg3, swig_type_246 arg4, swig_type_247 arg5, swig_type_248 arg6, swig_type_249 arg7, swig_type_250 arg8, swig_type_251 arg9, swig_type_252 arg10, swig_type_253 arg11, swig_type_254 arg12, swig_type_255 arg13);
+extern swig_type_256 _wrap_kvtf_cache_event_fd_flat_c9751b31300db8d6(swig_type_257 arg1, swig_type_258 arg2);
+extern swig_type_259 _wrap_kvtf_cache_poll_flat_c9751b31300db8d6(swig_type_260 arg1, swig_type_261 arg2, swig_type_262 arg3);
+extern swig_type_263 _wrap_kvtf_cache_submit_put_flat_c9751b31300db8d6(swig_type_264 arg1, swig_type_265 arg2, swig_type_266 arg3, swig_type_267 arg4, swig_type_268 arg5, swig_type_269 arg6);
+extern swig_type_270 _wrap_kvtf_cache_submit_store_flat_c9751b31300db8d6(swig_type_271 arg1, swig_type_272 arg2, swig_type_273 arg3, swig_type_274 arg4, swig_type_275 arg5, swig_type_276 arg6, swig_type_277 arg7, swig_type_278 arg8, swig_type_279 arg9, swig_type_280 arg10, swig_type_281 arg11, swig_type_282 arg12);
+extern swig_type_283 _wrap_kvtf_cache_submit_load_flat_c9751b31300db8d6(swig_type_284 arg1, swig_type_285 arg2, swig_type_286 arg3, swig_type_287 arg4, swig_type_288 arg5, swig_type_289 arg6, swig_type_290 arg7, swig_type_291 arg8, swig_type_292 arg9, swig_type_293 arg10, swig_type_294 arg11, swig_type_295 arg12);
+extern swig_type_296 _wrap_kvtf_operation_wait_flat_c9751b31300db8d6(swig_type_297 arg1, swig_type_298 arg2, swig_type_299 arg3, swig_type_300 arg4);
+extern swig_type_301 _wrap_kvtf_operation_cancel_flat_c9751b31300db8d6(swig_type_302 arg1, swig_type_303 arg2);
+extern swig_type_304 _wrap_kvtf_operation_results_flat_c9751b31300db8d6(swig_type_305 arg1, swig_type_306 arg2, swig_type_307 arg3);
+extern swig_type_308 _wrap_kvtf_operation_frame_flat_c9751b31300db8d6(swig_type_309 arg1, swig_type_310 arg2, swig_type_311 arg3, swig_type_312 arg4);
+extern void _wrap_kvtf_operation_release_flat_c9751b31300db8d6(swig_type_313 arg1);
+extern swig_type_314 _wrap_kvtf_node_open_flat_c9751b31300db8d6(swig_type_315 arg1, swig_type_316 arg2, swig_type_317 arg3, swig_type_318 arg4, swig_type_319 arg5, swig_type_320 arg6);
+extern swig_type_321 _wrap_kvtf_node_url_flat_c9751b31300db8d6(swig_type_322 arg1, swig_type_323 arg2, swig_type_324 arg3);
+extern swig_type_325 _wrap_kvtf_node_serve_flat_c9751b31300db8d6(swig_type_326 arg1, swig_type_327 arg2, swig_type_328 arg3);
+extern swig_type_329 _wrap_kvtf_node_close_flat_c9751b31300db8d6(swig_type_330 arg1, swig_type_331 arg2, swig_type_332 arg3);
+extern void _wrap_kvtf_node_destroy_flat_c9751b31300db8d6(swig_type_333 arg1);
+extern swig_type_334 _wrap_kvtf_node_stats_flat_c9751b31300db8d6(swig_type_335 arg1, swig_type_336 arg2, swig_type_337 arg3);
+extern swig_type_338 _wrap_kvtf_node_event_fd_flat_c9751b31300db8d6(swig_type_339 arg1, swig_type_340 arg2);
+extern swig_type_341 _wrap_kvtf_node_poll_flat_c9751b31300db8d6(swig_type_342 arg1, swig_type_343 arg2, swig_type_344 arg3);
+extern swig_type_345 _wrap_kvtf_node_connect_flat_c9751b31300db8d6(swig_type_346 arg1, swig_type_347 arg2, swig_type_348 arg3, swig_type_349 arg4);
+extern void _wrap_kvtf_peer_destroy_flat_c9751b31300db8d6(swig_type_350 arg1);
+extern swig_type_351 _wrap_kvtf_peer_pull_flat_c9751b31300db8d6(swig_type_352 arg1, swig_type_353 arg2, swig_type_354 arg3, swig_type_355 arg4, swig_type_356 arg5, swig_type_357 arg6, swig_type_358 arg7, swig_type_359 arg8, swig_type_360 arg9);
+extern swig_type_361 _wrap_kvtf_peer_push_flat_c9751b31300db8d6(swig_type_362 arg1, swig_type_363 arg2, swig_type_364 arg3, swig_type_365 arg4, swig_type_366 arg5, swig_type_367 arg6, swig_type_368 arg7, swig_type_369 arg8);
+extern swig_type_370 _wrap_kvtf_peer_submit_pull_flat_c9751b31300db8d6(swig_type_371 arg1, swig_type_372 arg2, swig_type_373 arg3, swig_type_374 arg4, swig_type_375 arg5, swig_type_376 arg6);
+extern swig_type_377 _wrap_kvtf_peer_submit_push_flat_c9751b31300db8d6(swig_type_378 arg1, swig_type_379 arg2, swig_type_380 arg3, swig_type_381 arg4, swig_type_382 arg5, swig_type_383 arg6, swig_type_384 arg7);
+extern swig_type_385 _wrap_kvtf_stream_open_flat_c9751b31300db8d6(swig_type_386 arg1, swig_type_387 arg2, swig_type_388 arg3);
+extern swig_type_389 _wrap_kvtf_stream_append_flat_c9751b31300db8d6(swig_type_390 arg1, swig_type_391 arg2, swig_type_392 arg3);
+extern swig_type_393 _wrap_kvtf_stream_finish_flat_c9751b31300db8d6(swig_type_394 arg1, swig_type_395 arg2, swig_type_396 arg3);
+extern void _wrap_kvtf_stream_destroy_flat_c9751b31300db8d6(swig_type_397 arg1);
+extern swig_type_398 _wrap_kvtf_peer_submit_pull_stream_flat_c9751b31300db8d6(swig_type_399 arg1, swig_type_400 arg2, swig_type_401 arg3, swig_type_402 arg4, swig_type_403 arg5, swig_type_404 arg6, swig_type_405 arg7);
+extern swig_type_406 _wrap_kvtf_verifier_create_flat_c9751b31300db8d6(swig_type_407 arg1, swig_type_408 arg2, swig_type_409 arg3);
+extern void _wrap_kvtf_verifier_destroy_flat_c9751b31300db8d6(swig_type_410 arg1);
+extern swig_type_411 _wrap_kvtf_verifier_next_flat_c9751b31300db8d6(swig_type_412 arg1, swig_type_413 arg2, swig_type_414 arg3);
+extern swig_type_415 _wrap_kvtf_verifier_drafted_flat_c9751b31300db8d6(swig_type_416 arg1, swig_type_417 arg2, swig_type_418 arg3, swig_type_419 arg4);
+extern swig_type_420 _wrap_kvtf_verifier_loaded_flat_c9751b31300db8d6(swig_type_421 arg1, swig_type_422 arg2, swig_type_423 arg3, swig_type_424 arg4);
+extern swig_type_425 _wrap_kvtf_verifier_verified_flat_c9751b31300db8d6(swig_type_426 arg1, swig_type_427 arg2, swig_type_428 arg3, swig_type_429 arg4, swig_type_430 arg5);
+extern swig_type_431 _wrap_kvtf_verifier_rechecked_flat_c9751b31300db8d6(swig_type_432 arg1, swig_type_433 arg2, swig_type_434 arg3, swig_type_435 arg4);
+extern swig_type_436 _wrap_kvtf_verifier_rolled_back_flat_c9751b31300db8d6(swig_type_437 arg1, swig_type_438 arg2);
+extern swig_type_439 _wrap_kvtf_verifier_committed_flat_c9751b31300db8d6(swig_type_440 arg1, swig_type_441 arg2);
+extern swig_type_442 _wrap_kvtf_verifier_cancel_flat_c9751b31300db8d6(swig_type_443 arg1, swig_type_444 arg2);
+extern swig_type_445 _wrap_kvtf_verifier_stats_flat_c9751b31300db8d6(swig_type_446 arg1, swig_type_447 arg2, swig_type_448 arg3);
+extern swig_type_449 _wrap_kvtf_fidelity_classify_flat_c9751b31300db8d6(swig_type_450 arg1, swig_type_451 arg2, swig_type_452 arg3, swig_type_453 arg4, swig_type_454 arg5, swig_type_455 arg6, swig_type_456 arg7);
+extern swig_type_457 _wrap_kvtf_meter_create_flat_c9751b31300db8d6(swig_type_458 arg1, swig_type_459 arg2);
+extern void _wrap_kvtf_meter_destroy_flat_c9751b31300db8d6(swig_type_460 arg1);
+extern swig_type_461 _wrap_kvtf_meter_json_flat_c9751b31300db8d6(swig_type_462 arg1, swig_type_463 arg2, swig_type_464 arg3);
+extern swig_type_465 _wrap_kvtf_meter_advice_flat_c9751b31300db8d6(swig_type_466 arg1, swig_type_467 arg2, swig_type_468 arg3);
+extern swig_type_469 _wrap_kvtf_request_begin_flat_c9751b31300db8d6(swig_type_470 arg1, swig_type_471 arg2, swig_type_472 arg3);
+extern swig_type_473 _wrap_kvtf_request_part_flat_c9751b31300db8d6(swig_type_474 arg1, swig_type_475 arg2, swig_type_476 arg3, swig_type_477 arg4);
+extern swig_type_478 _wrap_kvtf_request_attribute_flat_c9751b31300db8d6(swig_type_479 arg1, swig_type_480 arg2, swig_type_481 arg3, swig_type_482 arg4, swig_type_483 arg5, swig_type_484 arg6);
+extern swig_type_485 _wrap_kvtf_request_first_token_flat_c9751b31300db8d6(swig_type_486 arg1, swig_type_487 arg2, swig_type_488 arg3);
+extern swig_type_489 _wrap_kvtf_request_count_flat_c9751b31300db8d6(swig_type_490 arg1, swig_type_491 arg2, swig_type_492 arg3, swig_type_493 arg4, swig_type_494 arg5);
+extern swig_type_495 _wrap_kvtf_request_end_flat_c9751b31300db8d6(swig_type_496 arg1, swig_type_497 arg2, swig_type_498 arg3);
 #undef intgo
 */
 import "C"
@@ -761,1453 +886,1586 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_flat_ebd3811d1f128684(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_flat_c9751b31300db8d6(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_flat_ebd3811d1f128684(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_flat_c9751b31300db8d6(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func _swig_getKVTF_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_OK_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_OK_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_OK int = _swig_getKVTF_OK()
 func _swig_getKVTF_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_INTERNAL_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_INTERNAL_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_INTERNAL int = _swig_getKVTF_INTERNAL()
 func _swig_getKVTF_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_INVALID_ARGUMENT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_INVALID_ARGUMENT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_INVALID_ARGUMENT int = _swig_getKVTF_INVALID_ARGUMENT()
 func _swig_getKVTF_OUT_OF_RANGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_OUT_OF_RANGE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_OUT_OF_RANGE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_OUT_OF_RANGE int = _swig_getKVTF_OUT_OF_RANGE()
 func _swig_getKVTF_BUFFER_TOO_SMALL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_BUFFER_TOO_SMALL_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_BUFFER_TOO_SMALL_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_BUFFER_TOO_SMALL int = _swig_getKVTF_BUFFER_TOO_SMALL()
 func _swig_getKVTF_UNSUPPORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_UNSUPPORTED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_UNSUPPORTED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_UNSUPPORTED int = _swig_getKVTF_UNSUPPORTED()
 func _swig_getKVTF_UNAVAILABLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_UNAVAILABLE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_UNAVAILABLE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_UNAVAILABLE int = _swig_getKVTF_UNAVAILABLE()
 func _swig_getKVTF_NOT_FOUND() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NOT_FOUND_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NOT_FOUND_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NOT_FOUND int = _swig_getKVTF_NOT_FOUND()
 func _swig_getKVTF_ALREADY_EXISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ALREADY_EXISTS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ALREADY_EXISTS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ALREADY_EXISTS int = _swig_getKVTF_ALREADY_EXISTS()
 func _swig_getKVTF_STALE_HANDLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_STALE_HANDLE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_STALE_HANDLE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_STALE_HANDLE int = _swig_getKVTF_STALE_HANDLE()
 func _swig_getKVTF_WRONG_HANDLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_WRONG_HANDLE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_WRONG_HANDLE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_WRONG_HANDLE int = _swig_getKVTF_WRONG_HANDLE()
 func _swig_getKVTF_BUSY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_BUSY_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_BUSY_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_BUSY int = _swig_getKVTF_BUSY()
 func _swig_getKVTF_CLOSED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CLOSED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CLOSED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CLOSED int = _swig_getKVTF_CLOSED()
 func _swig_getKVTF_TIMEOUT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_TIMEOUT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_TIMEOUT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_TIMEOUT int = _swig_getKVTF_TIMEOUT()
 func _swig_getKVTF_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CANCELLED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CANCELLED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CANCELLED int = _swig_getKVTF_CANCELLED()
 func _swig_getKVTF_STALLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_STALLED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_STALLED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_STALLED int = _swig_getKVTF_STALLED()
 func _swig_getKVTF_PEER_DEAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_PEER_DEAD_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_PEER_DEAD_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_PEER_DEAD int = _swig_getKVTF_PEER_DEAD()
 func _swig_getKVTF_CORRUPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CORRUPT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CORRUPT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CORRUPT int = _swig_getKVTF_CORRUPT()
 func _swig_getKVTF_MISMATCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_MISMATCH_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_MISMATCH_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_MISMATCH int = _swig_getKVTF_MISMATCH()
 func _swig_getKVTF_PROFILE_MISSING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_PROFILE_MISSING_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_PROFILE_MISSING_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_PROFILE_MISSING int = _swig_getKVTF_PROFILE_MISSING()
 func _swig_getKVTF_VERSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERSION_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERSION_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERSION int = _swig_getKVTF_VERSION()
 func _swig_getKVTF_IO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_IO_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_IO_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_IO int = _swig_getKVTF_IO()
 func _swig_getKVTF_DISK_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_DISK_FULL_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_DISK_FULL_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_DISK_FULL int = _swig_getKVTF_DISK_FULL()
 func _swig_getKVTF_LOCKED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_LOCKED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_LOCKED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_LOCKED int = _swig_getKVTF_LOCKED()
 func _swig_getKVTF_PERMISSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_PERMISSION_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_PERMISSION_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_PERMISSION int = _swig_getKVTF_PERMISSION()
 func _swig_getKVTF_ADDRESS_IN_USE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ADDRESS_IN_USE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ADDRESS_IN_USE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ADDRESS_IN_USE int = _swig_getKVTF_ADDRESS_IN_USE()
 func _swig_getKVTF_OUT_OF_MEMORY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_OUT_OF_MEMORY_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_OUT_OF_MEMORY_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_OUT_OF_MEMORY int = _swig_getKVTF_OUT_OF_MEMORY()
 func _swig_getKVTF_LIMIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_LIMIT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_LIMIT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_LIMIT int = _swig_getKVTF_LIMIT()
 func _swig_getKVTF_ERROR_TEXT_MAX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ERROR_TEXT_MAX_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ERROR_TEXT_MAX_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ERROR_TEXT_MAX int = _swig_getKVTF_ERROR_TEXT_MAX()
 func _swig_getKVTF_KEY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_KEY_BYTES_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_KEY_BYTES_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_KEY_BYTES int = _swig_getKVTF_KEY_BYTES()
 func _swig_getKVTF_DIGEST_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_DIGEST_BYTES_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_DIGEST_BYTES_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_DIGEST_BYTES int = _swig_getKVTF_DIGEST_BYTES()
 func _swig_getKVTF_FINGERPRINT_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_FINGERPRINT_BYTES_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_FINGERPRINT_BYTES_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_FINGERPRINT_BYTES int = _swig_getKVTF_FINGERPRINT_BYTES()
 func _swig_getKVTF_GRAIN_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_GRAIN_TOKENS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_GRAIN_TOKENS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_GRAIN_TOKENS int = _swig_getKVTF_GRAIN_TOKENS()
 func _swig_getKVTF_COMPLETION_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COMPLETION_BYTES_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COMPLETION_BYTES_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COMPLETION_BYTES int = _swig_getKVTF_COMPLETION_BYTES()
 func _swig_getKVTF_ELEMENT_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ELEMENT_F32_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ELEMENT_F32_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ELEMENT_F32 int = _swig_getKVTF_ELEMENT_F32()
 func _swig_getKVTF_ELEMENT_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ELEMENT_F16_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ELEMENT_F16_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ELEMENT_F16 int = _swig_getKVTF_ELEMENT_F16()
 func _swig_getKVTF_ELEMENT_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ELEMENT_BF16_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ELEMENT_BF16_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ELEMENT_BF16 int = _swig_getKVTF_ELEMENT_BF16()
 func _swig_getKVTF_ELEMENT_FP8_E4M3() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ELEMENT_FP8_E4M3_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ELEMENT_FP8_E4M3_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ELEMENT_FP8_E4M3 int = _swig_getKVTF_ELEMENT_FP8_E4M3()
 func _swig_getKVTF_ELEMENT_FP8_E5M2() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ELEMENT_FP8_E5M2_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ELEMENT_FP8_E5M2_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ELEMENT_FP8_E5M2 int = _swig_getKVTF_ELEMENT_FP8_E5M2()
 func _swig_getKVTF_LAYOUT_KV() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_LAYOUT_KV_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_LAYOUT_KV_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_LAYOUT_KV int = _swig_getKVTF_LAYOUT_KV()
 func _swig_getKVTF_LAYOUT_MLA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_LAYOUT_MLA_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_LAYOUT_MLA_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_LAYOUT_MLA int = _swig_getKVTF_LAYOUT_MLA()
 func _swig_getKVTF_ROPE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ROPE_NONE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ROPE_NONE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ROPE_NONE int = _swig_getKVTF_ROPE_NONE()
 func _swig_getKVTF_ROPE_INTERLEAVED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ROPE_INTERLEAVED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ROPE_INTERLEAVED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ROPE_INTERLEAVED int = _swig_getKVTF_ROPE_INTERLEAVED()
 func _swig_getKVTF_ROPE_HALF_SPLIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ROPE_HALF_SPLIT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ROPE_HALF_SPLIT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ROPE_HALF_SPLIT int = _swig_getKVTF_ROPE_HALF_SPLIT()
 func _swig_getKVTF_COMPLETION_DONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COMPLETION_DONE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COMPLETION_DONE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COMPLETION_DONE int = _swig_getKVTF_COMPLETION_DONE()
 func _swig_getKVTF_COMPLETION_PART() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COMPLETION_PART_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COMPLETION_PART_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COMPLETION_PART int = _swig_getKVTF_COMPLETION_PART()
 func _swig_getKVTF_FIDELITY_N() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_FIDELITY_N_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_FIDELITY_N_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_FIDELITY_N int = _swig_getKVTF_FIDELITY_N()
 func _swig_getKVTF_FIDELITY_A() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_FIDELITY_A_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_FIDELITY_A_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_FIDELITY_A int = _swig_getKVTF_FIDELITY_A()
 func _swig_getKVTF_FIDELITY_B() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_FIDELITY_B_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_FIDELITY_B_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_FIDELITY_B int = _swig_getKVTF_FIDELITY_B()
 func _swig_getKVTF_FIDELITY_C() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_FIDELITY_C_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_FIDELITY_C_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_FIDELITY_C int = _swig_getKVTF_FIDELITY_C()
 func _swig_getKVTF_ACTION_DRAFT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_DRAFT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_DRAFT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_DRAFT int = _swig_getKVTF_ACTION_DRAFT()
 func _swig_getKVTF_ACTION_PREFETCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_PREFETCH_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_PREFETCH_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_PREFETCH int = _swig_getKVTF_ACTION_PREFETCH()
 func _swig_getKVTF_ACTION_VERIFY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_VERIFY_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_VERIFY_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_VERIFY int = _swig_getKVTF_ACTION_VERIFY()
 func _swig_getKVTF_ACTION_RECHECK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_RECHECK_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_RECHECK_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_RECHECK int = _swig_getKVTF_ACTION_RECHECK()
 func _swig_getKVTF_ACTION_ROLLBACK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_ROLLBACK_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_ROLLBACK_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_ROLLBACK int = _swig_getKVTF_ACTION_ROLLBACK()
 func _swig_getKVTF_ACTION_COMMIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_COMMIT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_COMMIT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_COMMIT int = _swig_getKVTF_ACTION_COMMIT()
 func _swig_getKVTF_ACTION_FALLBACK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_FALLBACK_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_FALLBACK_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_FALLBACK int = _swig_getKVTF_ACTION_FALLBACK()
 func _swig_getKVTF_ACTION_DONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_DONE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_DONE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_DONE int = _swig_getKVTF_ACTION_DONE()
 func _swig_getKVTF_REASON_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_REASON_NONE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_REASON_NONE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_REASON_NONE int = _swig_getKVTF_REASON_NONE()
 func _swig_getKVTF_REASON_EOS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_REASON_EOS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_REASON_EOS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_REASON_EOS int = _swig_getKVTF_REASON_EOS()
 func _swig_getKVTF_REASON_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_REASON_LENGTH_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_REASON_LENGTH_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_REASON_LENGTH int = _swig_getKVTF_REASON_LENGTH()
 func _swig_getKVTF_REASON_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_REASON_CANCELLED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_REASON_CANCELLED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_REASON_CANCELLED int = _swig_getKVTF_REASON_CANCELLED()
 func _swig_getKVTF_REASON_UNPROFITABLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_REASON_UNPROFITABLE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_REASON_UNPROFITABLE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_REASON_UNPROFITABLE int = _swig_getKVTF_REASON_UNPROFITABLE()
 func _swig_getKVTF_REASON_NO_DRAFT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_REASON_NO_DRAFT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_REASON_NO_DRAFT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_REASON_NO_DRAFT int = _swig_getKVTF_REASON_NO_DRAFT()
 func _swig_getKVTF_REASON_FULL_LATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_REASON_FULL_LATE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_REASON_FULL_LATE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_REASON_FULL_LATE int = _swig_getKVTF_REASON_FULL_LATE()
 func _swig_getKVTF_PART_QUEUE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_PART_QUEUE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_PART_QUEUE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_PART_QUEUE int = _swig_getKVTF_PART_QUEUE()
 func _swig_getKVTF_PART_PREFILL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_PART_PREFILL_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_PART_PREFILL_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_PART_PREFILL int = _swig_getKVTF_PART_PREFILL()
 func _swig_getKVTF_PART_ENCODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_PART_ENCODE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_PART_ENCODE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_PART_ENCODE int = _swig_getKVTF_PART_ENCODE()
 func _swig_getKVTF_PART_TRANSFER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_PART_TRANSFER_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_PART_TRANSFER_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_PART_TRANSFER int = _swig_getKVTF_PART_TRANSFER()
 func _swig_getKVTF_PART_DECODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_PART_DECODE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_PART_DECODE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_PART_DECODE int = _swig_getKVTF_PART_DECODE()
 func _swig_getKVTF_PART_FIRST_TOKEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_PART_FIRST_TOKEN_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_PART_FIRST_TOKEN_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_PART_FIRST_TOKEN int = _swig_getKVTF_PART_FIRST_TOKEN()
 func _swig_getKVTF_PART_OTHER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_PART_OTHER_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_PART_OTHER_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_PART_OTHER int = _swig_getKVTF_PART_OTHER()
 func _swig_getKVTF_COUNTER_BYTES_RAW() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COUNTER_BYTES_RAW_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COUNTER_BYTES_RAW_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COUNTER_BYTES_RAW int = _swig_getKVTF_COUNTER_BYTES_RAW()
 func _swig_getKVTF_COUNTER_BYTES_MOVED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COUNTER_BYTES_MOVED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COUNTER_BYTES_MOVED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COUNTER_BYTES_MOVED int = _swig_getKVTF_COUNTER_BYTES_MOVED()
 func _swig_getKVTF_COUNTER_CHECKSUMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COUNTER_CHECKSUMS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COUNTER_CHECKSUMS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COUNTER_CHECKSUMS int = _swig_getKVTF_COUNTER_CHECKSUMS()
 func _swig_getKVTF_COUNTER_BLOCKS_HIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COUNTER_BLOCKS_HIT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COUNTER_BLOCKS_HIT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COUNTER_BLOCKS_HIT int = _swig_getKVTF_COUNTER_BLOCKS_HIT()
 func _swig_getKVTF_COUNTER_BLOCKS_MISSED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COUNTER_BLOCKS_MISSED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COUNTER_BLOCKS_MISSED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COUNTER_BLOCKS_MISSED int = _swig_getKVTF_COUNTER_BLOCKS_MISSED()
 func _swig_getKVTF_COUNTER_TOKENS_PROMPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COUNTER_TOKENS_PROMPT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COUNTER_TOKENS_PROMPT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COUNTER_TOKENS_PROMPT int = _swig_getKVTF_COUNTER_TOKENS_PROMPT()
 func _swig_getKVTF_COUNTER_TOKENS_OUTPUT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COUNTER_TOKENS_OUTPUT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COUNTER_TOKENS_OUTPUT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COUNTER_TOKENS_OUTPUT int = _swig_getKVTF_COUNTER_TOKENS_OUTPUT()
 func _swig_getKVTF_COUNTER_TOKENS_DRAFTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COUNTER_TOKENS_DRAFTED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COUNTER_TOKENS_DRAFTED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COUNTER_TOKENS_DRAFTED int = _swig_getKVTF_COUNTER_TOKENS_DRAFTED()
 func _swig_getKVTF_COUNTER_TOKENS_ACCEPTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COUNTER_TOKENS_ACCEPTED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COUNTER_TOKENS_ACCEPTED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COUNTER_TOKENS_ACCEPTED int = _swig_getKVTF_COUNTER_TOKENS_ACCEPTED()
 func _swig_getKVTF_COUNTER_NONFINITE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COUNTER_NONFINITE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COUNTER_NONFINITE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COUNTER_NONFINITE int = _swig_getKVTF_COUNTER_NONFINITE()
 func _swig_getKVTF_RUNTIME_THREADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_RUNTIME_THREADS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_RUNTIME_THREADS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_RUNTIME_THREADS int = _swig_getKVTF_RUNTIME_THREADS()
 func _swig_getKVTF_RUNTIME_MEMORY_LIMIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_RUNTIME_MEMORY_LIMIT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_RUNTIME_MEMORY_LIMIT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_RUNTIME_MEMORY_LIMIT int = _swig_getKVTF_RUNTIME_MEMORY_LIMIT()
 func _swig_getKVTF_RUNTIME_WORDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_RUNTIME_WORDS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_RUNTIME_WORDS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_RUNTIME_WORDS int = _swig_getKVTF_RUNTIME_WORDS()
 func _swig_getKVTF_MODEL_LAYOUT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_MODEL_LAYOUT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_MODEL_LAYOUT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_MODEL_LAYOUT int = _swig_getKVTF_MODEL_LAYOUT()
 func _swig_getKVTF_MODEL_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_MODEL_LAYERS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_MODEL_LAYERS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_MODEL_LAYERS int = _swig_getKVTF_MODEL_LAYERS()
 func _swig_getKVTF_MODEL_KV_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_MODEL_KV_HEADS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_MODEL_KV_HEADS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_MODEL_KV_HEADS int = _swig_getKVTF_MODEL_KV_HEADS()
 func _swig_getKVTF_MODEL_K_DIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_MODEL_K_DIM_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_MODEL_K_DIM_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_MODEL_K_DIM int = _swig_getKVTF_MODEL_K_DIM()
 func _swig_getKVTF_MODEL_V_DIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_MODEL_V_DIM_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_MODEL_V_DIM_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_MODEL_V_DIM int = _swig_getKVTF_MODEL_V_DIM()
 func _swig_getKVTF_MODEL_ELEMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_MODEL_ELEMENT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_MODEL_ELEMENT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_MODEL_ELEMENT int = _swig_getKVTF_MODEL_ELEMENT()
 func _swig_getKVTF_MODEL_ROPE_STYLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_MODEL_ROPE_STYLE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_MODEL_ROPE_STYLE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_MODEL_ROPE_STYLE int = _swig_getKVTF_MODEL_ROPE_STYLE()
 func _swig_getKVTF_MODEL_ROPE_OFFSET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_MODEL_ROPE_OFFSET_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_MODEL_ROPE_OFFSET_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_MODEL_ROPE_OFFSET int = _swig_getKVTF_MODEL_ROPE_OFFSET()
 func _swig_getKVTF_MODEL_ROPE_DIMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_MODEL_ROPE_DIMS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_MODEL_ROPE_DIMS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_MODEL_ROPE_DIMS int = _swig_getKVTF_MODEL_ROPE_DIMS()
 func _swig_getKVTF_MODEL_ROPE_BASE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_MODEL_ROPE_BASE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_MODEL_ROPE_BASE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_MODEL_ROPE_BASE int = _swig_getKVTF_MODEL_ROPE_BASE()
 func _swig_getKVTF_MODEL_ROPE_MAGNITUDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_MODEL_ROPE_MAGNITUDE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_MODEL_ROPE_MAGNITUDE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_MODEL_ROPE_MAGNITUDE int = _swig_getKVTF_MODEL_ROPE_MAGNITUDE()
 func _swig_getKVTF_MODEL_WORDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_MODEL_WORDS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_MODEL_WORDS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_MODEL_WORDS int = _swig_getKVTF_MODEL_WORDS()
+func _swig_getKVTF_SHARD_LAYER_BEGIN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_SHARD_LAYER_BEGIN_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_SHARD_LAYER_BEGIN int = _swig_getKVTF_SHARD_LAYER_BEGIN()
+func _swig_getKVTF_SHARD_LAYER_END() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_SHARD_LAYER_END_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_SHARD_LAYER_END int = _swig_getKVTF_SHARD_LAYER_END()
+func _swig_getKVTF_SHARD_HEAD_BEGIN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_SHARD_HEAD_BEGIN_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_SHARD_HEAD_BEGIN int = _swig_getKVTF_SHARD_HEAD_BEGIN()
+func _swig_getKVTF_SHARD_HEAD_END() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_SHARD_HEAD_END_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_SHARD_HEAD_END int = _swig_getKVTF_SHARD_HEAD_END()
+func _swig_getKVTF_SHARD_BLOCK_TOKENS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_SHARD_BLOCK_TOKENS_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_SHARD_BLOCK_TOKENS int = _swig_getKVTF_SHARD_BLOCK_TOKENS()
+func _swig_getKVTF_SHARD_WORDS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_SHARD_WORDS_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_SHARD_WORDS int = _swig_getKVTF_SHARD_WORDS()
+func _swig_getKVTF_CALIBRATION_GROUP_LAYERS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_CALIBRATION_GROUP_LAYERS_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_CALIBRATION_GROUP_LAYERS int = _swig_getKVTF_CALIBRATION_GROUP_LAYERS()
+func _swig_getKVTF_CALIBRATION_RATIO_MIN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_CALIBRATION_RATIO_MIN_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_CALIBRATION_RATIO_MIN int = _swig_getKVTF_CALIBRATION_RATIO_MIN()
+func _swig_getKVTF_CALIBRATION_LAYER_BEGIN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_CALIBRATION_LAYER_BEGIN_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_CALIBRATION_LAYER_BEGIN int = _swig_getKVTF_CALIBRATION_LAYER_BEGIN()
+func _swig_getKVTF_CALIBRATION_LAYER_END() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_CALIBRATION_LAYER_END_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_CALIBRATION_LAYER_END int = _swig_getKVTF_CALIBRATION_LAYER_END()
+func _swig_getKVTF_CALIBRATION_HEAD_BEGIN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_CALIBRATION_HEAD_BEGIN_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_CALIBRATION_HEAD_BEGIN int = _swig_getKVTF_CALIBRATION_HEAD_BEGIN()
+func _swig_getKVTF_CALIBRATION_HEAD_END() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_CALIBRATION_HEAD_END_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_CALIBRATION_HEAD_END int = _swig_getKVTF_CALIBRATION_HEAD_END()
+func _swig_getKVTF_CALIBRATION_WORDS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_CALIBRATION_WORDS_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_CALIBRATION_WORDS int = _swig_getKVTF_CALIBRATION_WORDS()
+func _swig_getKVTF_CALIBRATION_INFO_DOCUMENTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_CALIBRATION_INFO_DOCUMENTS_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_CALIBRATION_INFO_DOCUMENTS int = _swig_getKVTF_CALIBRATION_INFO_DOCUMENTS()
+func _swig_getKVTF_CALIBRATION_INFO_TOKENS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_CALIBRATION_INFO_TOKENS_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_CALIBRATION_INFO_TOKENS int = _swig_getKVTF_CALIBRATION_INFO_TOKENS()
+func _swig_getKVTF_CALIBRATION_INFO_NONFINITE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_CALIBRATION_INFO_NONFINITE_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_CALIBRATION_INFO_NONFINITE int = _swig_getKVTF_CALIBRATION_INFO_NONFINITE()
+func _swig_getKVTF_CALIBRATION_INFO_WORDS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_CALIBRATION_INFO_WORDS_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_CALIBRATION_INFO_WORDS int = _swig_getKVTF_CALIBRATION_INFO_WORDS()
 func _swig_getKVTF_CODEC_GROUP_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CODEC_GROUP_TOKENS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CODEC_GROUP_TOKENS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CODEC_GROUP_TOKENS int = _swig_getKVTF_CODEC_GROUP_TOKENS()
 func _swig_getKVTF_CODEC_GROUP_CHANNELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CODEC_GROUP_CHANNELS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CODEC_GROUP_CHANNELS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CODEC_GROUP_CHANNELS int = _swig_getKVTF_CODEC_GROUP_CHANNELS()
+func _swig_getKVTF_CODEC_RATIO() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_CODEC_RATIO_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_CODEC_RATIO int = _swig_getKVTF_CODEC_RATIO()
 func _swig_getKVTF_CODEC_WORDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CODEC_WORDS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CODEC_WORDS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CODEC_WORDS int = _swig_getKVTF_CODEC_WORDS()
 func _swig_getKVTF_SPEC_LAYER_BEGIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_SPEC_LAYER_BEGIN_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_SPEC_LAYER_BEGIN_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_SPEC_LAYER_BEGIN int = _swig_getKVTF_SPEC_LAYER_BEGIN()
 func _swig_getKVTF_SPEC_LAYER_END() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_SPEC_LAYER_END_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_SPEC_LAYER_END_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_SPEC_LAYER_END int = _swig_getKVTF_SPEC_LAYER_END()
 func _swig_getKVTF_SPEC_EXEMPT_FIRST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_SPEC_EXEMPT_FIRST_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_SPEC_EXEMPT_FIRST_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_SPEC_EXEMPT_FIRST int = _swig_getKVTF_SPEC_EXEMPT_FIRST()
 func _swig_getKVTF_SPEC_EXEMPT_LAST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_SPEC_EXEMPT_LAST_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_SPEC_EXEMPT_LAST_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_SPEC_EXEMPT_LAST int = _swig_getKVTF_SPEC_EXEMPT_LAST()
 func _swig_getKVTF_SPEC_TOKEN_BEGIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_SPEC_TOKEN_BEGIN_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_SPEC_TOKEN_BEGIN_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_SPEC_TOKEN_BEGIN int = _swig_getKVTF_SPEC_TOKEN_BEGIN()
 func _swig_getKVTF_SPEC_TOKEN_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_SPEC_TOKEN_COUNT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_SPEC_TOKEN_COUNT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_SPEC_TOKEN_COUNT int = _swig_getKVTF_SPEC_TOKEN_COUNT()
 func _swig_getKVTF_SPEC_WORDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_SPEC_WORDS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_SPEC_WORDS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_SPEC_WORDS int = _swig_getKVTF_SPEC_WORDS()
 func _swig_getKVTF_REPORT_SEGMENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_REPORT_SEGMENTS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_REPORT_SEGMENTS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_REPORT_SEGMENTS int = _swig_getKVTF_REPORT_SEGMENTS()
 func _swig_getKVTF_REPORT_FRAME_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_REPORT_FRAME_BYTES_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_REPORT_FRAME_BYTES_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_REPORT_FRAME_BYTES int = _swig_getKVTF_REPORT_FRAME_BYTES()
 func _swig_getKVTF_REPORT_DECODED_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_REPORT_DECODED_BYTES_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_REPORT_DECODED_BYTES_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_REPORT_DECODED_BYTES int = _swig_getKVTF_REPORT_DECODED_BYTES()
 func _swig_getKVTF_REPORT_NONFINITE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_REPORT_NONFINITE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_REPORT_NONFINITE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_REPORT_NONFINITE int = _swig_getKVTF_REPORT_NONFINITE()
 func _swig_getKVTF_REPORT_CHECKSUMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_REPORT_CHECKSUMS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_REPORT_CHECKSUMS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_REPORT_CHECKSUMS int = _swig_getKVTF_REPORT_CHECKSUMS()
 func _swig_getKVTF_REPORT_WORDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_REPORT_WORDS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_REPORT_WORDS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_REPORT_WORDS int = _swig_getKVTF_REPORT_WORDS()
 func _swig_getKVTF_VIEW_ELEMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_ELEMENT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_ELEMENT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_ELEMENT int = _swig_getKVTF_VIEW_ELEMENT()
 func _swig_getKVTF_VIEW_LAYER_BEGIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_LAYER_BEGIN_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_LAYER_BEGIN_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_LAYER_BEGIN int = _swig_getKVTF_VIEW_LAYER_BEGIN()
 func _swig_getKVTF_VIEW_LAYER_END() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_LAYER_END_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_LAYER_END_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_LAYER_END int = _swig_getKVTF_VIEW_LAYER_END()
 func _swig_getKVTF_VIEW_HEAD_BEGIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_HEAD_BEGIN_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_HEAD_BEGIN_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_HEAD_BEGIN int = _swig_getKVTF_VIEW_HEAD_BEGIN()
 func _swig_getKVTF_VIEW_HEAD_END() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_HEAD_END_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_HEAD_END_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_HEAD_END int = _swig_getKVTF_VIEW_HEAD_END()
 func _swig_getKVTF_VIEW_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_TOKENS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_TOKENS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_TOKENS int = _swig_getKVTF_VIEW_TOKENS()
 func _swig_getKVTF_VIEW_FIRST_POSITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_FIRST_POSITION_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_FIRST_POSITION_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_FIRST_POSITION int = _swig_getKVTF_VIEW_FIRST_POSITION()
 func _swig_getKVTF_VIEW_TOKEN_STRIDE_0() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_TOKEN_STRIDE_0_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_TOKEN_STRIDE_0_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_TOKEN_STRIDE_0 int = _swig_getKVTF_VIEW_TOKEN_STRIDE_0()
 func _swig_getKVTF_VIEW_TOKEN_STRIDE_1() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_TOKEN_STRIDE_1_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_TOKEN_STRIDE_1_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_TOKEN_STRIDE_1 int = _swig_getKVTF_VIEW_TOKEN_STRIDE_1()
 func _swig_getKVTF_VIEW_HEAD_STRIDE_0() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_HEAD_STRIDE_0_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_HEAD_STRIDE_0_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_HEAD_STRIDE_0 int = _swig_getKVTF_VIEW_HEAD_STRIDE_0()
 func _swig_getKVTF_VIEW_HEAD_STRIDE_1() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_HEAD_STRIDE_1_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_HEAD_STRIDE_1_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_HEAD_STRIDE_1 int = _swig_getKVTF_VIEW_HEAD_STRIDE_1()
 func _swig_getKVTF_VIEW_ELEMENT_STRIDE_0() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_ELEMENT_STRIDE_0_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_ELEMENT_STRIDE_0_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_ELEMENT_STRIDE_0 int = _swig_getKVTF_VIEW_ELEMENT_STRIDE_0()
 func _swig_getKVTF_VIEW_ELEMENT_STRIDE_1() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_ELEMENT_STRIDE_1_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_ELEMENT_STRIDE_1_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_ELEMENT_STRIDE_1 int = _swig_getKVTF_VIEW_ELEMENT_STRIDE_1()
 func _swig_getKVTF_VIEW_PAGE_STRIDE_0() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_PAGE_STRIDE_0_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_PAGE_STRIDE_0_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_PAGE_STRIDE_0 int = _swig_getKVTF_VIEW_PAGE_STRIDE_0()
 func _swig_getKVTF_VIEW_PAGE_STRIDE_1() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_PAGE_STRIDE_1_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_PAGE_STRIDE_1_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_PAGE_STRIDE_1 int = _swig_getKVTF_VIEW_PAGE_STRIDE_1()
 func _swig_getKVTF_VIEW_PAGE_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_PAGE_TOKENS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_PAGE_TOKENS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_PAGE_TOKENS int = _swig_getKVTF_VIEW_PAGE_TOKENS()
 func _swig_getKVTF_VIEW_WORDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VIEW_WORDS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VIEW_WORDS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VIEW_WORDS int = _swig_getKVTF_VIEW_WORDS()
 func _swig_getKVTF_CACHE_STATS_FRAMES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_FRAMES_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_FRAMES_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CACHE_STATS_FRAMES int = _swig_getKVTF_CACHE_STATS_FRAMES()
 func _swig_getKVTF_CACHE_STATS_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_BYTES_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_BYTES_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CACHE_STATS_BYTES int = _swig_getKVTF_CACHE_STATS_BYTES()
 func _swig_getKVTF_CACHE_STATS_CAPACITY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_CAPACITY_BYTES_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_CAPACITY_BYTES_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CACHE_STATS_CAPACITY_BYTES int = _swig_getKVTF_CACHE_STATS_CAPACITY_BYTES()
 func _swig_getKVTF_CACHE_STATS_PUTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_PUTS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_PUTS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CACHE_STATS_PUTS int = _swig_getKVTF_CACHE_STATS_PUTS()
 func _swig_getKVTF_CACHE_STATS_HITS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_HITS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_HITS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CACHE_STATS_HITS int = _swig_getKVTF_CACHE_STATS_HITS()
 func _swig_getKVTF_CACHE_STATS_MISSES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_MISSES_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_MISSES_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CACHE_STATS_MISSES int = _swig_getKVTF_CACHE_STATS_MISSES()
 func _swig_getKVTF_CACHE_STATS_EVICTIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_EVICTIONS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_EVICTIONS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CACHE_STATS_EVICTIONS int = _swig_getKVTF_CACHE_STATS_EVICTIONS()
 func _swig_getKVTF_CACHE_STATS_REMOVALS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_REMOVALS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_REMOVALS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CACHE_STATS_REMOVALS int = _swig_getKVTF_CACHE_STATS_REMOVALS()
 func _swig_getKVTF_CACHE_STATS_CORRUPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_CORRUPT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_CORRUPT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CACHE_STATS_CORRUPT int = _swig_getKVTF_CACHE_STATS_CORRUPT()
 func _swig_getKVTF_CACHE_STATS_TORN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_TORN_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_TORN_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CACHE_STATS_TORN int = _swig_getKVTF_CACHE_STATS_TORN()
 func _swig_getKVTF_CACHE_STATS_CHECKSUMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_CHECKSUMS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_CHECKSUMS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CACHE_STATS_CHECKSUMS int = _swig_getKVTF_CACHE_STATS_CHECKSUMS()
 func _swig_getKVTF_CACHE_STATS_WORDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_WORDS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_CACHE_STATS_WORDS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_CACHE_STATS_WORDS int = _swig_getKVTF_CACHE_STATS_WORDS()
 func _swig_getKVTF_COMPLETION_OPERATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COMPLETION_OPERATION_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COMPLETION_OPERATION_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COMPLETION_OPERATION int = _swig_getKVTF_COMPLETION_OPERATION()
 func _swig_getKVTF_COMPLETION_STATUS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COMPLETION_STATUS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COMPLETION_STATUS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COMPLETION_STATUS int = _swig_getKVTF_COMPLETION_STATUS()
 func _swig_getKVTF_COMPLETION_KIND() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COMPLETION_KIND_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COMPLETION_KIND_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COMPLETION_KIND int = _swig_getKVTF_COMPLETION_KIND()
 func _swig_getKVTF_COMPLETION_ITEMS_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COMPLETION_ITEMS_OK_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COMPLETION_ITEMS_OK_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COMPLETION_ITEMS_OK int = _swig_getKVTF_COMPLETION_ITEMS_OK()
 func _swig_getKVTF_COMPLETION_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COMPLETION_ITEMS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COMPLETION_ITEMS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COMPLETION_ITEMS int = _swig_getKVTF_COMPLETION_ITEMS()
 func _swig_getKVTF_COMPLETION_MOVED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COMPLETION_MOVED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COMPLETION_MOVED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COMPLETION_MOVED int = _swig_getKVTF_COMPLETION_MOVED()
 func _swig_getKVTF_COMPLETION_WORDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_COMPLETION_WORDS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_COMPLETION_WORDS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_COMPLETION_WORDS int = _swig_getKVTF_COMPLETION_WORDS()
 func _swig_getKVTF_NODE_MAX_CONNECTIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_MAX_CONNECTIONS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_MAX_CONNECTIONS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_MAX_CONNECTIONS int = _swig_getKVTF_NODE_MAX_CONNECTIONS()
 func _swig_getKVTF_NODE_MAX_FRAME_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_MAX_FRAME_BYTES_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_MAX_FRAME_BYTES_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_MAX_FRAME_BYTES int = _swig_getKVTF_NODE_MAX_FRAME_BYTES()
 func _swig_getKVTF_NODE_STALL_MS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_STALL_MS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_STALL_MS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_STALL_MS int = _swig_getKVTF_NODE_STALL_MS()
 func _swig_getKVTF_NODE_WORDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_WORDS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_WORDS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_WORDS int = _swig_getKVTF_NODE_WORDS()
 func _swig_getKVTF_NODE_STATS_CONNECTIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_STATS_CONNECTIONS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_STATS_CONNECTIONS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_STATS_CONNECTIONS int = _swig_getKVTF_NODE_STATS_CONNECTIONS()
 func _swig_getKVTF_NODE_STATS_BYTES_SENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_STATS_BYTES_SENT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_STATS_BYTES_SENT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_STATS_BYTES_SENT int = _swig_getKVTF_NODE_STATS_BYTES_SENT()
 func _swig_getKVTF_NODE_STATS_BYTES_RECEIVED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_STATS_BYTES_RECEIVED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_STATS_BYTES_RECEIVED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_STATS_BYTES_RECEIVED int = _swig_getKVTF_NODE_STATS_BYTES_RECEIVED()
 func _swig_getKVTF_NODE_STATS_FRAMES_SENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_STATS_FRAMES_SENT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_STATS_FRAMES_SENT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_STATS_FRAMES_SENT int = _swig_getKVTF_NODE_STATS_FRAMES_SENT()
 func _swig_getKVTF_NODE_STATS_FRAMES_RECEIVED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_STATS_FRAMES_RECEIVED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_STATS_FRAMES_RECEIVED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_STATS_FRAMES_RECEIVED int = _swig_getKVTF_NODE_STATS_FRAMES_RECEIVED()
 func _swig_getKVTF_NODE_STATS_CHECKSUMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_STATS_CHECKSUMS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_STATS_CHECKSUMS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_STATS_CHECKSUMS int = _swig_getKVTF_NODE_STATS_CHECKSUMS()
 func _swig_getKVTF_NODE_STATS_REFUSED_VERSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_STATS_REFUSED_VERSION_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_STATS_REFUSED_VERSION_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_STATS_REFUSED_VERSION int = _swig_getKVTF_NODE_STATS_REFUSED_VERSION()
 func _swig_getKVTF_NODE_STATS_REFUSED_MODEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_STATS_REFUSED_MODEL_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_STATS_REFUSED_MODEL_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_STATS_REFUSED_MODEL int = _swig_getKVTF_NODE_STATS_REFUSED_MODEL()
 func _swig_getKVTF_NODE_STATS_REFUSED_NAMESPACE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_STATS_REFUSED_NAMESPACE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_STATS_REFUSED_NAMESPACE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_STATS_REFUSED_NAMESPACE int = _swig_getKVTF_NODE_STATS_REFUSED_NAMESPACE()
 func _swig_getKVTF_NODE_STATS_REFUSED_LIMIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_STATS_REFUSED_LIMIT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_STATS_REFUSED_LIMIT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_STATS_REFUSED_LIMIT int = _swig_getKVTF_NODE_STATS_REFUSED_LIMIT()
 func _swig_getKVTF_NODE_STATS_CORRUPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_STATS_CORRUPT_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_STATS_CORRUPT_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_STATS_CORRUPT int = _swig_getKVTF_NODE_STATS_CORRUPT()
 func _swig_getKVTF_NODE_STATS_WORDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_NODE_STATS_WORDS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_NODE_STATS_WORDS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_NODE_STATS_WORDS int = _swig_getKVTF_NODE_STATS_WORDS()
 func _swig_getKVTF_VERIFIER_DRAFT_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_DRAFT_LENGTH_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_DRAFT_LENGTH_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_DRAFT_LENGTH int = _swig_getKVTF_VERIFIER_DRAFT_LENGTH()
 func _swig_getKVTF_VERIFIER_DRAFT_MAX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_DRAFT_MAX_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_DRAFT_MAX_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_DRAFT_MAX int = _swig_getKVTF_VERIFIER_DRAFT_MAX()
 func _swig_getKVTF_VERIFIER_WIDTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_WIDTH_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_WIDTH_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_WIDTH int = _swig_getKVTF_VERIFIER_WIDTH()
 func _swig_getKVTF_VERIFIER_FIDELITY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_FIDELITY_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_FIDELITY_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_FIDELITY int = _swig_getKVTF_VERIFIER_FIDELITY()
 func _swig_getKVTF_VERIFIER_MARGIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_MARGIN_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_MARGIN_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_MARGIN int = _swig_getKVTF_VERIFIER_MARGIN()
 func _swig_getKVTF_VERIFIER_FIRST_TOKEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_FIRST_TOKEN_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_FIRST_TOKEN_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_FIRST_TOKEN int = _swig_getKVTF_VERIFIER_FIRST_TOKEN()
 func _swig_getKVTF_VERIFIER_VOCABULARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_VOCABULARY_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_VOCABULARY_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_VOCABULARY int = _swig_getKVTF_VERIFIER_VOCABULARY()
 func _swig_getKVTF_VERIFIER_PROMPT_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_PROMPT_TOKENS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_PROMPT_TOKENS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_PROMPT_TOKENS int = _swig_getKVTF_VERIFIER_PROMPT_TOKENS()
 func _swig_getKVTF_VERIFIER_MAX_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_MAX_TOKENS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_MAX_TOKENS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_MAX_TOKENS int = _swig_getKVTF_VERIFIER_MAX_TOKENS()
 func _swig_getKVTF_VERIFIER_FULL_READY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_FULL_READY_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_FULL_READY_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_FULL_READY int = _swig_getKVTF_VERIFIER_FULL_READY()
 func _swig_getKVTF_VERIFIER_FULL_RELOAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_FULL_RELOAD_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_FULL_RELOAD_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_FULL_RELOAD int = _swig_getKVTF_VERIFIER_FULL_RELOAD()
 func _swig_getKVTF_VERIFIER_WORDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_WORDS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_WORDS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_WORDS int = _swig_getKVTF_VERIFIER_WORDS()
 func _swig_getKVTF_ACTION_KIND() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_KIND_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_KIND_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_KIND int = _swig_getKVTF_ACTION_KIND()
 func _swig_getKVTF_ACTION_REASON() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_REASON_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_REASON_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_REASON int = _swig_getKVTF_ACTION_REASON()
 func _swig_getKVTF_ACTION_N() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_N_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_N_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_N int = _swig_getKVTF_ACTION_N()
 func _swig_getKVTF_ACTION_WIDTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_WIDTH_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_WIDTH_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_WIDTH int = _swig_getKVTF_ACTION_WIDTH()
 func _swig_getKVTF_ACTION_PENDING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_PENDING_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_PENDING_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_PENDING int = _swig_getKVTF_ACTION_PENDING()
 func _swig_getKVTF_ACTION_DRAFT_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_DRAFT_LENGTH_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_DRAFT_LENGTH_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_DRAFT_LENGTH int = _swig_getKVTF_ACTION_DRAFT_LENGTH()
 func _swig_getKVTF_ACTION_FULL_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_FULL_LENGTH_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_FULL_LENGTH_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_FULL_LENGTH int = _swig_getKVTF_ACTION_FULL_LENGTH()
 func _swig_getKVTF_ACTION_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_TOKENS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_TOKENS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_TOKENS int = _swig_getKVTF_ACTION_TOKENS()
 func _swig_getKVTF_ACTION_WORDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_ACTION_WORDS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_ACTION_WORDS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_ACTION_WORDS int = _swig_getKVTF_ACTION_WORDS()
 func _swig_getKVTF_VERIFIER_STATS_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_ROUNDS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_ROUNDS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_STATS_ROUNDS int = _swig_getKVTF_VERIFIER_STATS_ROUNDS()
 func _swig_getKVTF_VERIFIER_STATS_DRAFTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_DRAFTED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_DRAFTED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_STATS_DRAFTED int = _swig_getKVTF_VERIFIER_STATS_DRAFTED()
 func _swig_getKVTF_VERIFIER_STATS_ACCEPTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_ACCEPTED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_ACCEPTED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_STATS_ACCEPTED int = _swig_getKVTF_VERIFIER_STATS_ACCEPTED()
 func _swig_getKVTF_VERIFIER_STATS_COMMITTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_COMMITTED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_COMMITTED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_STATS_COMMITTED int = _swig_getKVTF_VERIFIER_STATS_COMMITTED()
 func _swig_getKVTF_VERIFIER_STATS_FALLBACKS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_FALLBACKS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_FALLBACKS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_STATS_FALLBACKS int = _swig_getKVTF_VERIFIER_STATS_FALLBACKS()
 func _swig_getKVTF_VERIFIER_STATS_RECHECKS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_RECHECKS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_RECHECKS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_STATS_RECHECKS int = _swig_getKVTF_VERIFIER_STATS_RECHECKS()
 func _swig_getKVTF_VERIFIER_STATS_NONFINITE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_NONFINITE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_NONFINITE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_STATS_NONFINITE int = _swig_getKVTF_VERIFIER_STATS_NONFINITE()
 func _swig_getKVTF_VERIFIER_STATS_ACCEPTANCE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_ACCEPTANCE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_ACCEPTANCE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_STATS_ACCEPTANCE int = _swig_getKVTF_VERIFIER_STATS_ACCEPTANCE()
 func _swig_getKVTF_VERIFIER_STATS_MEAN_ACCEPTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_MEAN_ACCEPTED_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_MEAN_ACCEPTED_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_STATS_MEAN_ACCEPTED int = _swig_getKVTF_VERIFIER_STATS_MEAN_ACCEPTED()
 func _swig_getKVTF_VERIFIER_STATS_WORDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_WORDS_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_VERIFIER_STATS_WORDS_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_VERIFIER_STATS_WORDS int = _swig_getKVTF_VERIFIER_STATS_WORDS()
 func _swig_getKVTF_RECORD_RUNTIME() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_RECORD_RUNTIME_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_RECORD_RUNTIME_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_RECORD_RUNTIME int = _swig_getKVTF_RECORD_RUNTIME()
 func _swig_getKVTF_RECORD_MODEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_RECORD_MODEL_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_RECORD_MODEL_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_RECORD_MODEL int = _swig_getKVTF_RECORD_MODEL()
 func _swig_getKVTF_RECORD_CODEC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_RECORD_CODEC_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_RECORD_CODEC_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_RECORD_CODEC int = _swig_getKVTF_RECORD_CODEC()
 func _swig_getKVTF_RECORD_SPEC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_RECORD_SPEC_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_RECORD_SPEC_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_RECORD_SPEC int = _swig_getKVTF_RECORD_SPEC()
 func _swig_getKVTF_RECORD_VIEW() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_RECORD_VIEW_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_RECORD_VIEW_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_RECORD_VIEW int = _swig_getKVTF_RECORD_VIEW()
 func _swig_getKVTF_RECORD_NODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_RECORD_NODE_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_RECORD_NODE_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_RECORD_NODE int = _swig_getKVTF_RECORD_NODE()
 func _swig_getKVTF_RECORD_VERIFIER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_KVTF_RECORD_VERIFIER_flat_ebd3811d1f128684())
+	swig_r = (int)(C._wrap_KVTF_RECORD_VERIFIER_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 var KVTF_RECORD_VERIFIER int = _swig_getKVTF_RECORD_VERIFIER()
+func _swig_getKVTF_RECORD_CALIBRATION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_KVTF_RECORD_CALIBRATION_flat_c9751b31300db8d6())
+	return swig_r
+}
+
+var KVTF_RECORD_CALIBRATION int = _swig_getKVTF_RECORD_CALIBRATION()
 func Kvtf_abi_version() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_kvtf_abi_version_flat_ebd3811d1f128684())
+	swig_r = (int64)(C._wrap_kvtf_abi_version_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 func Kvtf_header_abi_version() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_kvtf_header_abi_version_flat_ebd3811d1f128684())
+	swig_r = (int64)(C._wrap_kvtf_header_abi_version_flat_c9751b31300db8d6())
 	return swig_r
 }
 
 func Kvtf_version(arg1 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_kvtf_version_flat_ebd3811d1f128684(*(*C.swig_type_4)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_kvtf_version_flat_c9751b31300db8d6(*(*C.swig_type_4)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2218,7 +2476,7 @@ func Kvtf_status_name(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_status_name_flat_ebd3811d1f128684(C.swig_type_6(_swig_i_0), *(*C.swig_type_7)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_status_name_flat_c9751b31300db8d6(C.swig_type_6(_swig_i_0), *(*C.swig_type_7)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2230,7 +2488,7 @@ func Kvtf_defaults(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_defaults_flat_ebd3811d1f128684(C.swig_type_9(_swig_i_0), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_defaults_flat_c9751b31300db8d6(C.swig_type_9(_swig_i_0), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2245,7 +2503,7 @@ func Kvtf_event_wait(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_event_wait_flat_ebd3811d1f128684(C.swig_type_13(_swig_i_0), C.swig_type_14(_swig_i_1), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_event_wait_flat_c9751b31300db8d6(C.swig_type_13(_swig_i_0), C.swig_type_14(_swig_i_1), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2256,7 +2514,7 @@ func Kvtf_memory_create(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_memory_create_flat_ebd3811d1f128684(C.swig_type_17(_swig_i_0), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_memory_create_flat_c9751b31300db8d6(C.swig_type_17(_swig_i_0), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2267,7 +2525,7 @@ func Kvtf_memory_destroy(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_memory_destroy_flat_ebd3811d1f128684(C.swig_type_20(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_memory_destroy_flat_c9751b31300db8d6(C.swig_type_20(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2280,7 +2538,7 @@ func Kvtf_memory_write(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_memory_write_flat_ebd3811d1f128684(C.swig_type_23(_swig_i_0), C.swig_type_24(_swig_i_1), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_memory_write_flat_c9751b31300db8d6(C.swig_type_23(_swig_i_0), C.swig_type_24(_swig_i_1), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2296,7 +2554,7 @@ func Kvtf_memory_read(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_memory_read_flat_ebd3811d1f128684(C.swig_type_28(_swig_i_0), C.swig_type_29(_swig_i_1), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_31)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_memory_read_flat_c9751b31300db8d6(C.swig_type_28(_swig_i_0), C.swig_type_29(_swig_i_1), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_31)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2310,7 +2568,7 @@ func Kvtf_runtime_create(arg1 []byte, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_runtime_create_flat_ebd3811d1f128684(*(*C.swig_type_33)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_runtime_create_flat_c9751b31300db8d6(*(*C.swig_type_33)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2325,7 +2583,7 @@ func Kvtf_runtime_close(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_runtime_close_flat_ebd3811d1f128684(C.swig_type_36(_swig_i_0), C.swig_type_37(_swig_i_1), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_runtime_close_flat_c9751b31300db8d6(C.swig_type_36(_swig_i_0), C.swig_type_37(_swig_i_1), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2334,14 +2592,14 @@ func Kvtf_runtime_close(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 
 func Kvtf_runtime_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_runtime_destroy_flat_ebd3811d1f128684(C.swig_type_39(_swig_i_0))
+	C._wrap_kvtf_runtime_destroy_flat_c9751b31300db8d6(C.swig_type_39(_swig_i_0))
 }
 
 func Kvtf_runtime_memory_used(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_runtime_memory_used_flat_ebd3811d1f128684(C.swig_type_41(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_runtime_memory_used_flat_c9751b31300db8d6(C.swig_type_41(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2355,7 +2613,7 @@ func Kvtf_model_create(arg1 []byte, arg2 []byte, arg3 []byte, arg4 []byte, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_kvtf_model_create_flat_ebd3811d1f128684(*(*C.swig_type_44)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_kvtf_model_create_flat_c9751b31300db8d6(*(*C.swig_type_44)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2376,7 +2634,7 @@ func Kvtf_model_create(arg1 []byte, arg2 []byte, arg3 []byte, arg4 []byte, arg5 
 
 func Kvtf_model_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_model_destroy_flat_ebd3811d1f128684(C.swig_type_49(_swig_i_0))
+	C._wrap_kvtf_model_destroy_flat_c9751b31300db8d6(C.swig_type_49(_swig_i_0))
 }
 
 func Kvtf_model_fingerprint(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
@@ -2384,7 +2642,7 @@ func Kvtf_model_fingerprint(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_model_fingerprint_flat_ebd3811d1f128684(C.swig_type_51(_swig_i_0), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_model_fingerprint_flat_c9751b31300db8d6(C.swig_type_51(_swig_i_0), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2399,7 +2657,7 @@ func Kvtf_model_canonical(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_model_canonical_flat_ebd3811d1f128684(C.swig_type_55(_swig_i_0), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_model_canonical_flat_c9751b31300db8d6(C.swig_type_55(_swig_i_0), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2414,9 +2672,54 @@ func Kvtf_model_compare(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_model_compare_flat_ebd3811d1f128684(C.swig_type_59(_swig_i_0), C.swig_type_60(_swig_i_1), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_model_compare_flat_c9751b31300db8d6(C.swig_type_59(_swig_i_0), C.swig_type_60(_swig_i_1), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Kvtf_model_shard(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_kvtf_model_shard_flat_c9751b31300db8d6(C.swig_type_63(_swig_i_0), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Kvtf_model_rope(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 []byte, arg6 int64, arg7 int64, arg8 int64, arg9 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	swig_r = (int64)(C._wrap_kvtf_model_rope_flat_c9751b31300db8d6(C.swig_type_67(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_4)), C.swig_type_72(_swig_i_5), C.swig_type_73(_swig_i_6), C.swig_type_74(_swig_i_7), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_8))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
 	}
 	return swig_r
 }
@@ -2431,7 +2734,7 @@ func Kvtf_keys_compute(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 []
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (int64)(C._wrap_kvtf_keys_compute_flat_ebd3811d1f128684(C.swig_type_63(_swig_i_0), C.swig_type_64(_swig_i_1), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_7))))
+	swig_r = (int64)(C._wrap_kvtf_keys_compute_flat_c9751b31300db8d6(C.swig_type_77(_swig_i_0), C.swig_type_78(_swig_i_1), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_7))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2459,7 +2762,7 @@ func Kvtf_namespace_digest(arg1 []byte, arg2 []byte, arg3 []byte, arg4 []byte) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_namespace_digest_flat_ebd3811d1f128684(*(*C.swig_type_72)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_namespace_digest_flat_c9751b31300db8d6(*(*C.swig_type_86)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2483,7 +2786,7 @@ func Kvtf_block_hashes(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 [
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_kvtf_block_hashes_flat_ebd3811d1f128684(C.swig_type_77(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (int64)(C._wrap_kvtf_block_hashes_flat_c9751b31300db8d6(C.swig_type_91(_swig_i_0), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2502,13 +2805,14 @@ func Kvtf_block_hashes(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 [
 	return swig_r
 }
 
-func Kvtf_codec_create(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte) (_swig_ret int64) {
+func Kvtf_codec_create(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_codec_create_flat_ebd3811d1f128684(C.swig_type_84(_swig_i_0), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_3))))
+	_swig_i_4 := arg5
+	swig_r = (int64)(C._wrap_kvtf_codec_create_flat_c9751b31300db8d6(C.swig_type_98(_swig_i_0), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2518,12 +2822,15 @@ func Kvtf_codec_create(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte) (_swig
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
 	return swig_r
 }
 
 func Kvtf_codec_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_codec_destroy_flat_ebd3811d1f128684(C.swig_type_88(_swig_i_0))
+	C._wrap_kvtf_codec_destroy_flat_c9751b31300db8d6(C.swig_type_103(_swig_i_0))
 }
 
 func Kvtf_codec_bound(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 []byte, arg6 []byte, arg7 []byte) (_swig_ret int64) {
@@ -2535,7 +2842,7 @@ func Kvtf_codec_bound(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 []
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_kvtf_codec_bound_flat_ebd3811d1f128684(C.swig_type_90(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_kvtf_codec_bound_flat_c9751b31300db8d6(C.swig_type_105(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2570,7 +2877,7 @@ func Kvtf_codec_encode(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 [
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (int64)(C._wrap_kvtf_codec_encode_flat_ebd3811d1f128684(C.swig_type_98(_swig_i_0), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (int64)(C._wrap_kvtf_codec_encode_flat_c9751b31300db8d6(C.swig_type_113(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2617,7 +2924,7 @@ func Kvtf_codec_decode(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 [
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (int64)(C._wrap_kvtf_codec_decode_flat_ebd3811d1f128684(C.swig_type_110(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (int64)(C._wrap_kvtf_codec_decode_flat_c9751b31300db8d6(C.swig_type_125(_swig_i_0), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2655,7 +2962,7 @@ func Kvtf_frame_verify(arg1 []byte, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_frame_verify_flat_ebd3811d1f128684(*(*C.swig_type_122)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_frame_verify_flat_c9751b31300db8d6(*(*C.swig_type_137)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2670,7 +2977,210 @@ func Kvtf_frame_describe(arg1 []byte, arg2 []byte, arg3 []byte) (_swig_ret int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_frame_describe_flat_ebd3811d1f128684(*(*C.swig_type_125)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_frame_describe_flat_c9751b31300db8d6(*(*C.swig_type_140)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Kvtf_calibration_create(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_kvtf_calibration_create_flat_c9751b31300db8d6(C.swig_type_144(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Kvtf_calibration_restore(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_kvtf_calibration_restore_flat_c9751b31300db8d6(C.swig_type_148(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Kvtf_calibration_destroy(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_kvtf_calibration_destroy_flat_c9751b31300db8d6(C.swig_type_151(_swig_i_0))
+}
+
+func Kvtf_calibration_add(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 []byte, arg6 int64, arg7 int64, arg8 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	swig_r = (int64)(C._wrap_kvtf_calibration_add_flat_c9751b31300db8d6(C.swig_type_153(_swig_i_0), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_4)), C.swig_type_158(_swig_i_5), C.swig_type_159(_swig_i_6), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_7))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	return swig_r
+}
+
+func Kvtf_calibration_progress(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_kvtf_calibration_progress_flat_c9751b31300db8d6(C.swig_type_162(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Kvtf_calibration_save(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_kvtf_calibration_save_flat_c9751b31300db8d6(C.swig_type_166(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Kvtf_calibration_finish(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_kvtf_calibration_finish_flat_c9751b31300db8d6(C.swig_type_170(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Kvtf_profile_fingerprint(arg1 []byte, arg2 []byte, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_kvtf_profile_fingerprint_flat_c9751b31300db8d6(*(*C.swig_type_174)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Kvtf_profile_describe(arg1 []byte, arg2 []byte, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_kvtf_profile_describe_flat_c9751b31300db8d6(*(*C.swig_type_178)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Kvtf_profile_key(arg1 []byte, arg2 []byte, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_kvtf_profile_key_flat_c9751b31300db8d6(*(*C.swig_type_182)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Kvtf_profile_wrap(arg1 []byte, arg2 []byte, arg3 []byte, arg4 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int64)(C._wrap_kvtf_profile_wrap_flat_c9751b31300db8d6(*(*C.swig_type_186)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_3))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	return swig_r
+}
+
+func Kvtf_profile_unwrap(arg1 []byte, arg2 []byte, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_kvtf_profile_unwrap_flat_c9751b31300db8d6(*(*C.swig_type_191)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2688,7 +3198,7 @@ func Kvtf_cache_open(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_cache_open_flat_ebd3811d1f128684(C.swig_type_129(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_cache_open_flat_c9751b31300db8d6(C.swig_type_195(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2703,7 +3213,7 @@ func Kvtf_cache_close(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_cache_close_flat_ebd3811d1f128684(C.swig_type_133(_swig_i_0), C.swig_type_134(_swig_i_1), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_cache_close_flat_c9751b31300db8d6(C.swig_type_199(_swig_i_0), C.swig_type_200(_swig_i_1), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2712,7 +3222,7 @@ func Kvtf_cache_close(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 
 func Kvtf_cache_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_cache_destroy_flat_ebd3811d1f128684(C.swig_type_136(_swig_i_0))
+	C._wrap_kvtf_cache_destroy_flat_c9751b31300db8d6(C.swig_type_202(_swig_i_0))
 }
 
 func Kvtf_cache_put(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 []byte, arg6 int64, arg7 []byte) (_swig_ret int64) {
@@ -2724,7 +3234,7 @@ func Kvtf_cache_put(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 []by
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_kvtf_cache_put_flat_ebd3811d1f128684(C.swig_type_138(_swig_i_0), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_4)), C.swig_type_143(_swig_i_5), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_kvtf_cache_put_flat_c9751b31300db8d6(C.swig_type_204(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_4)), C.swig_type_209(_swig_i_5), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2749,7 +3259,7 @@ func Kvtf_cache_get(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte) (_swig_re
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_cache_get_flat_ebd3811d1f128684(C.swig_type_146(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_cache_get_flat_c9751b31300db8d6(C.swig_type_212(_swig_i_0), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2767,7 +3277,7 @@ func Kvtf_cache_match(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_cache_match_flat_ebd3811d1f128684(C.swig_type_151(_swig_i_0), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_cache_match_flat_c9751b31300db8d6(C.swig_type_217(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2782,7 +3292,7 @@ func Kvtf_cache_remove(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_cache_remove_flat_ebd3811d1f128684(C.swig_type_155(_swig_i_0), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_cache_remove_flat_c9751b31300db8d6(C.swig_type_221(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2797,7 +3307,7 @@ func Kvtf_cache_stats(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_cache_stats_flat_ebd3811d1f128684(C.swig_type_159(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_cache_stats_flat_c9751b31300db8d6(C.swig_type_225(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2822,7 +3332,7 @@ func Kvtf_cache_store(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	swig_r = (int64)(C._wrap_kvtf_cache_store_flat_ebd3811d1f128684(C.swig_type_163(_swig_i_0), C.swig_type_164(_swig_i_1), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_7)), C.swig_type_171(_swig_i_8), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_10)), C.swig_type_174(_swig_i_11), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_12))))
+	swig_r = (int64)(C._wrap_kvtf_cache_store_flat_c9751b31300db8d6(C.swig_type_229(_swig_i_0), C.swig_type_230(_swig_i_1), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_7)), C.swig_type_237(_swig_i_8), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_10)), C.swig_type_240(_swig_i_11), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_12))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2868,7 +3378,7 @@ func Kvtf_cache_load(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 []by
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	swig_r = (int64)(C._wrap_kvtf_cache_load_flat_ebd3811d1f128684(C.swig_type_177(_swig_i_0), C.swig_type_178(_swig_i_1), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_7)), C.swig_type_185(_swig_i_8), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_10)), C.swig_type_188(_swig_i_11), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_12))))
+	swig_r = (int64)(C._wrap_kvtf_cache_load_flat_c9751b31300db8d6(C.swig_type_243(_swig_i_0), C.swig_type_244(_swig_i_1), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_7)), C.swig_type_251(_swig_i_8), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_10)), C.swig_type_254(_swig_i_11), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_12))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2903,7 +3413,7 @@ func Kvtf_cache_event_fd(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_cache_event_fd_flat_ebd3811d1f128684(C.swig_type_191(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_cache_event_fd_flat_c9751b31300db8d6(C.swig_type_257(_swig_i_0), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2915,7 +3425,7 @@ func Kvtf_cache_poll(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_cache_poll_flat_ebd3811d1f128684(C.swig_type_194(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_cache_poll_flat_c9751b31300db8d6(C.swig_type_260(_swig_i_0), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2933,7 +3443,7 @@ func Kvtf_cache_submit_put(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_kvtf_cache_submit_put_flat_ebd3811d1f128684(C.swig_type_198(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_3)), C.swig_type_202(_swig_i_4), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (int64)(C._wrap_kvtf_cache_submit_put_flat_c9751b31300db8d6(C.swig_type_264(_swig_i_0), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_3)), C.swig_type_268(_swig_i_4), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2963,7 +3473,7 @@ func Kvtf_cache_submit_store(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, a
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (int64)(C._wrap_kvtf_cache_submit_store_flat_ebd3811d1f128684(C.swig_type_205(_swig_i_0), C.swig_type_206(_swig_i_1), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_4)), C.swig_type_210(_swig_i_5), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_7)), C.swig_type_213(_swig_i_8), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_9)), C.swig_type_215(_swig_i_10), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (int64)(C._wrap_kvtf_cache_submit_store_flat_c9751b31300db8d6(C.swig_type_271(_swig_i_0), C.swig_type_272(_swig_i_1), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_4)), C.swig_type_276(_swig_i_5), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_7)), C.swig_type_279(_swig_i_8), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_9)), C.swig_type_281(_swig_i_10), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3002,7 +3512,7 @@ func Kvtf_cache_submit_load(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, ar
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (int64)(C._wrap_kvtf_cache_submit_load_flat_ebd3811d1f128684(C.swig_type_218(_swig_i_0), C.swig_type_219(_swig_i_1), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_4)), C.swig_type_223(_swig_i_5), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_7)), C.swig_type_226(_swig_i_8), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_9)), C.swig_type_228(_swig_i_10), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (int64)(C._wrap_kvtf_cache_submit_load_flat_c9751b31300db8d6(C.swig_type_284(_swig_i_0), C.swig_type_285(_swig_i_1), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_4)), C.swig_type_289(_swig_i_5), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_7)), C.swig_type_292(_swig_i_8), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_9)), C.swig_type_294(_swig_i_10), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3033,7 +3543,7 @@ func Kvtf_operation_wait(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte) (_swi
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_operation_wait_flat_ebd3811d1f128684(C.swig_type_231(_swig_i_0), C.swig_type_232(_swig_i_1), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_operation_wait_flat_c9751b31300db8d6(C.swig_type_297(_swig_i_0), C.swig_type_298(_swig_i_1), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3047,7 +3557,7 @@ func Kvtf_operation_cancel(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_operation_cancel_flat_ebd3811d1f128684(C.swig_type_236(_swig_i_0), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_operation_cancel_flat_c9751b31300db8d6(C.swig_type_302(_swig_i_0), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3059,7 +3569,7 @@ func Kvtf_operation_results(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_operation_results_flat_ebd3811d1f128684(C.swig_type_239(_swig_i_0), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_operation_results_flat_c9751b31300db8d6(C.swig_type_305(_swig_i_0), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3075,7 +3585,7 @@ func Kvtf_operation_frame(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_operation_frame_flat_ebd3811d1f128684(C.swig_type_243(_swig_i_0), C.swig_type_244(_swig_i_1), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_operation_frame_flat_c9751b31300db8d6(C.swig_type_309(_swig_i_0), C.swig_type_310(_swig_i_1), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3087,7 +3597,7 @@ func Kvtf_operation_frame(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte) (_sw
 
 func Kvtf_operation_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_operation_release_flat_ebd3811d1f128684(C.swig_type_247(_swig_i_0))
+	C._wrap_kvtf_operation_release_flat_c9751b31300db8d6(C.swig_type_313(_swig_i_0))
 }
 
 func Kvtf_node_open(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 []byte, arg6 []byte) (_swig_ret int64) {
@@ -3098,7 +3608,7 @@ func Kvtf_node_open(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 []byt
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_kvtf_node_open_flat_ebd3811d1f128684(C.swig_type_249(_swig_i_0), C.swig_type_250(_swig_i_1), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (int64)(C._wrap_kvtf_node_open_flat_c9751b31300db8d6(C.swig_type_315(_swig_i_0), C.swig_type_316(_swig_i_1), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3119,7 +3629,7 @@ func Kvtf_node_url(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_node_url_flat_ebd3811d1f128684(C.swig_type_256(_swig_i_0), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_node_url_flat_c9751b31300db8d6(C.swig_type_322(_swig_i_0), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3134,7 +3644,7 @@ func Kvtf_node_serve(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_node_serve_flat_ebd3811d1f128684(C.swig_type_260(_swig_i_0), C.swig_type_261(_swig_i_1), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_node_serve_flat_c9751b31300db8d6(C.swig_type_326(_swig_i_0), C.swig_type_327(_swig_i_1), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3146,7 +3656,7 @@ func Kvtf_node_close(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_node_close_flat_ebd3811d1f128684(C.swig_type_264(_swig_i_0), C.swig_type_265(_swig_i_1), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_node_close_flat_c9751b31300db8d6(C.swig_type_330(_swig_i_0), C.swig_type_331(_swig_i_1), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3155,7 +3665,7 @@ func Kvtf_node_close(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 
 func Kvtf_node_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_node_destroy_flat_ebd3811d1f128684(C.swig_type_267(_swig_i_0))
+	C._wrap_kvtf_node_destroy_flat_c9751b31300db8d6(C.swig_type_333(_swig_i_0))
 }
 
 func Kvtf_node_stats(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
@@ -3163,7 +3673,7 @@ func Kvtf_node_stats(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_node_stats_flat_ebd3811d1f128684(C.swig_type_269(_swig_i_0), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_node_stats_flat_c9751b31300db8d6(C.swig_type_335(_swig_i_0), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3177,7 +3687,7 @@ func Kvtf_node_event_fd(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_node_event_fd_flat_ebd3811d1f128684(C.swig_type_273(_swig_i_0), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_node_event_fd_flat_c9751b31300db8d6(C.swig_type_339(_swig_i_0), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3189,7 +3699,7 @@ func Kvtf_node_poll(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_node_poll_flat_ebd3811d1f128684(C.swig_type_276(_swig_i_0), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_node_poll_flat_c9751b31300db8d6(C.swig_type_342(_swig_i_0), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3205,7 +3715,7 @@ func Kvtf_node_connect(arg1 int64, arg2 []byte, arg3 int64, arg4 []byte) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_node_connect_flat_ebd3811d1f128684(C.swig_type_280(_swig_i_0), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_1)), C.swig_type_282(_swig_i_2), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_node_connect_flat_c9751b31300db8d6(C.swig_type_346(_swig_i_0), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_1)), C.swig_type_348(_swig_i_2), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3217,7 +3727,7 @@ func Kvtf_node_connect(arg1 int64, arg2 []byte, arg3 int64, arg4 []byte) (_swig_
 
 func Kvtf_peer_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_peer_destroy_flat_ebd3811d1f128684(C.swig_type_284(_swig_i_0))
+	C._wrap_kvtf_peer_destroy_flat_c9751b31300db8d6(C.swig_type_350(_swig_i_0))
 }
 
 func Kvtf_peer_pull(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 int64, arg6 []byte, arg7 []byte, arg8 int64, arg9 []byte) (_swig_ret int64) {
@@ -3231,7 +3741,7 @@ func Kvtf_peer_pull(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 int64
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int64)(C._wrap_kvtf_peer_pull_flat_ebd3811d1f128684(C.swig_type_286(_swig_i_0), C.swig_type_287(_swig_i_1), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_3)), C.swig_type_290(_swig_i_4), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_6)), C.swig_type_293(_swig_i_7), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (int64)(C._wrap_kvtf_peer_pull_flat_c9751b31300db8d6(C.swig_type_352(_swig_i_0), C.swig_type_353(_swig_i_1), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_3)), C.swig_type_356(_swig_i_4), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_6)), C.swig_type_359(_swig_i_7), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3260,7 +3770,7 @@ func Kvtf_peer_push(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 []byt
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (int64)(C._wrap_kvtf_peer_push_flat_ebd3811d1f128684(C.swig_type_296(_swig_i_0), C.swig_type_297(_swig_i_1), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_5)), C.swig_type_302(_swig_i_6), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_7))))
+	swig_r = (int64)(C._wrap_kvtf_peer_push_flat_c9751b31300db8d6(C.swig_type_362(_swig_i_0), C.swig_type_363(_swig_i_1), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_5)), C.swig_type_368(_swig_i_6), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_7))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3287,7 +3797,7 @@ func Kvtf_peer_submit_pull(arg1 int64, arg2 int64, arg3 []byte, arg4 int64, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_kvtf_peer_submit_pull_flat_ebd3811d1f128684(C.swig_type_305(_swig_i_0), C.swig_type_306(_swig_i_1), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_2)), C.swig_type_308(_swig_i_3), C.swig_type_309(_swig_i_4), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (int64)(C._wrap_kvtf_peer_submit_pull_flat_c9751b31300db8d6(C.swig_type_371(_swig_i_0), C.swig_type_372(_swig_i_1), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_2)), C.swig_type_374(_swig_i_3), C.swig_type_375(_swig_i_4), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3306,7 +3816,7 @@ func Kvtf_peer_submit_push(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_kvtf_peer_submit_push_flat_ebd3811d1f128684(C.swig_type_312(_swig_i_0), C.swig_type_313(_swig_i_1), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_4)), C.swig_type_317(_swig_i_5), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_kvtf_peer_submit_push_flat_c9751b31300db8d6(C.swig_type_378(_swig_i_0), C.swig_type_379(_swig_i_1), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_4)), C.swig_type_383(_swig_i_5), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3322,12 +3832,78 @@ func Kvtf_peer_submit_push(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg
 	return swig_r
 }
 
+func Kvtf_stream_open(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_kvtf_stream_open_flat_c9751b31300db8d6(C.swig_type_386(_swig_i_0), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Kvtf_stream_append(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_kvtf_stream_append_flat_c9751b31300db8d6(C.swig_type_390(_swig_i_0), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Kvtf_stream_finish(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_kvtf_stream_finish_flat_c9751b31300db8d6(C.swig_type_394(_swig_i_0), C.swig_type_395(_swig_i_1), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Kvtf_stream_destroy(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_kvtf_stream_destroy_flat_c9751b31300db8d6(C.swig_type_397(_swig_i_0))
+}
+
+func Kvtf_peer_submit_pull_stream(arg1 int64, arg2 int64, arg3 []byte, arg4 int64, arg5 int64, arg6 int64, arg7 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r = (int64)(C._wrap_kvtf_peer_submit_pull_stream_flat_c9751b31300db8d6(C.swig_type_399(_swig_i_0), C.swig_type_400(_swig_i_1), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_2)), C.swig_type_402(_swig_i_3), C.swig_type_403(_swig_i_4), C.swig_type_404(_swig_i_5), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_6))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	return swig_r
+}
+
 func Kvtf_verifier_create(arg1 []byte, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_verifier_create_flat_ebd3811d1f128684(*(*C.swig_type_320)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_create_flat_c9751b31300db8d6(*(*C.swig_type_407)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3342,7 +3918,7 @@ func Kvtf_verifier_create(arg1 []byte, arg2 []byte, arg3 []byte) (_swig_ret int6
 
 func Kvtf_verifier_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_verifier_destroy_flat_ebd3811d1f128684(C.swig_type_323(_swig_i_0))
+	C._wrap_kvtf_verifier_destroy_flat_c9751b31300db8d6(C.swig_type_410(_swig_i_0))
 }
 
 func Kvtf_verifier_next(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
@@ -3350,7 +3926,7 @@ func Kvtf_verifier_next(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_verifier_next_flat_ebd3811d1f128684(C.swig_type_325(_swig_i_0), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_next_flat_c9751b31300db8d6(C.swig_type_412(_swig_i_0), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3366,7 +3942,7 @@ func Kvtf_verifier_drafted(arg1 int64, arg2 []byte, arg3 int64, arg4 []byte) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_verifier_drafted_flat_ebd3811d1f128684(C.swig_type_329(_swig_i_0), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_1)), C.swig_type_331(_swig_i_2), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_drafted_flat_c9751b31300db8d6(C.swig_type_416(_swig_i_0), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_1)), C.swig_type_418(_swig_i_2), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3382,7 +3958,7 @@ func Kvtf_verifier_loaded(arg1 int64, arg2 int64, arg3 int64, arg4 []byte) (_swi
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_verifier_loaded_flat_ebd3811d1f128684(C.swig_type_334(_swig_i_0), C.swig_type_335(_swig_i_1), C.swig_type_336(_swig_i_2), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_loaded_flat_c9751b31300db8d6(C.swig_type_421(_swig_i_0), C.swig_type_422(_swig_i_1), C.swig_type_423(_swig_i_2), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3396,7 +3972,7 @@ func Kvtf_verifier_verified(arg1 int64, arg2 []byte, arg3 []byte, arg4 int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_kvtf_verifier_verified_flat_ebd3811d1f128684(C.swig_type_339(_swig_i_0), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_2)), C.swig_type_342(_swig_i_3), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_verified_flat_c9751b31300db8d6(C.swig_type_426(_swig_i_0), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_2)), C.swig_type_429(_swig_i_3), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3415,7 +3991,7 @@ func Kvtf_verifier_rechecked(arg1 int64, arg2 int64, arg3 int64, arg4 []byte) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_verifier_rechecked_flat_ebd3811d1f128684(C.swig_type_345(_swig_i_0), C.swig_type_346(_swig_i_1), C.swig_type_347(_swig_i_2), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_rechecked_flat_c9751b31300db8d6(C.swig_type_432(_swig_i_0), C.swig_type_433(_swig_i_1), C.swig_type_434(_swig_i_2), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3426,7 +4002,7 @@ func Kvtf_verifier_rolled_back(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_verifier_rolled_back_flat_ebd3811d1f128684(C.swig_type_350(_swig_i_0), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_rolled_back_flat_c9751b31300db8d6(C.swig_type_437(_swig_i_0), *(*C.swig_type_438)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3437,7 +4013,7 @@ func Kvtf_verifier_committed(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_verifier_committed_flat_ebd3811d1f128684(C.swig_type_353(_swig_i_0), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_committed_flat_c9751b31300db8d6(C.swig_type_440(_swig_i_0), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3448,7 +4024,7 @@ func Kvtf_verifier_cancel(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_verifier_cancel_flat_ebd3811d1f128684(C.swig_type_356(_swig_i_0), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_cancel_flat_c9751b31300db8d6(C.swig_type_443(_swig_i_0), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3460,7 +4036,7 @@ func Kvtf_verifier_stats(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_verifier_stats_flat_ebd3811d1f128684(C.swig_type_359(_swig_i_0), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_stats_flat_c9751b31300db8d6(C.swig_type_446(_swig_i_0), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_448)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3479,7 +4055,7 @@ func Kvtf_fidelity_classify(arg1 []byte, arg2 []byte, arg3 []byte, arg4 []byte, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_kvtf_fidelity_classify_flat_ebd3811d1f128684(*(*C.swig_type_363)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_3)), C.swig_type_367(_swig_i_4), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_kvtf_fidelity_classify_flat_c9751b31300db8d6(*(*C.swig_type_450)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_452)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_3)), C.swig_type_454(_swig_i_4), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_456)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3505,7 +4081,7 @@ func Kvtf_meter_create(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_meter_create_flat_ebd3811d1f128684(C.swig_type_371(_swig_i_0), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_meter_create_flat_c9751b31300db8d6(C.swig_type_458(_swig_i_0), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3514,7 +4090,7 @@ func Kvtf_meter_create(arg1 int64, arg2 []byte) (_swig_ret int64) {
 
 func Kvtf_meter_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_meter_destroy_flat_ebd3811d1f128684(C.swig_type_373(_swig_i_0))
+	C._wrap_kvtf_meter_destroy_flat_c9751b31300db8d6(C.swig_type_460(_swig_i_0))
 }
 
 func Kvtf_meter_json(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
@@ -3522,7 +4098,7 @@ func Kvtf_meter_json(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_meter_json_flat_ebd3811d1f128684(C.swig_type_375(_swig_i_0), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_meter_json_flat_c9751b31300db8d6(C.swig_type_462(_swig_i_0), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_464)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3537,7 +4113,7 @@ func Kvtf_meter_advice(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_meter_advice_flat_ebd3811d1f128684(C.swig_type_379(_swig_i_0), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_meter_advice_flat_c9751b31300db8d6(C.swig_type_466(_swig_i_0), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3552,7 +4128,7 @@ func Kvtf_request_begin(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_request_begin_flat_ebd3811d1f128684(C.swig_type_383(_swig_i_0), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_request_begin_flat_c9751b31300db8d6(C.swig_type_470(_swig_i_0), *(*C.swig_type_471)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_472)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3568,7 +4144,7 @@ func Kvtf_request_part(arg1 int64, arg2 int64, arg3 int64, arg4 []byte) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_request_part_flat_ebd3811d1f128684(C.swig_type_387(_swig_i_0), C.swig_type_388(_swig_i_1), C.swig_type_389(_swig_i_2), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_request_part_flat_c9751b31300db8d6(C.swig_type_474(_swig_i_0), C.swig_type_475(_swig_i_1), C.swig_type_476(_swig_i_2), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3583,7 +4159,7 @@ func Kvtf_request_attribute(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_kvtf_request_attribute_flat_ebd3811d1f128684(C.swig_type_392(_swig_i_0), C.swig_type_393(_swig_i_1), C.swig_type_394(_swig_i_2), C.swig_type_395(_swig_i_3), C.swig_type_396(_swig_i_4), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (int64)(C._wrap_kvtf_request_attribute_flat_c9751b31300db8d6(C.swig_type_479(_swig_i_0), C.swig_type_480(_swig_i_1), C.swig_type_481(_swig_i_2), C.swig_type_482(_swig_i_3), C.swig_type_483(_swig_i_4), *(*C.swig_type_484)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -3595,7 +4171,7 @@ func Kvtf_request_first_token(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_request_first_token_flat_ebd3811d1f128684(C.swig_type_399(_swig_i_0), C.swig_type_400(_swig_i_1), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_request_first_token_flat_c9751b31300db8d6(C.swig_type_486(_swig_i_0), C.swig_type_487(_swig_i_1), *(*C.swig_type_488)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3609,7 +4185,7 @@ func Kvtf_request_count(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_kvtf_request_count_flat_ebd3811d1f128684(C.swig_type_403(_swig_i_0), C.swig_type_404(_swig_i_1), C.swig_type_405(_swig_i_2), C.swig_type_406(_swig_i_3), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_kvtf_request_count_flat_c9751b31300db8d6(C.swig_type_490(_swig_i_0), C.swig_type_491(_swig_i_1), C.swig_type_492(_swig_i_2), C.swig_type_493(_swig_i_3), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3621,7 +4197,7 @@ func Kvtf_request_end(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_request_end_flat_ebd3811d1f128684(C.swig_type_409(_swig_i_0), C.swig_type_410(_swig_i_1), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_request_end_flat_c9751b31300db8d6(C.swig_type_496(_swig_i_0), C.swig_type_497(_swig_i_1), *(*C.swig_type_498)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}

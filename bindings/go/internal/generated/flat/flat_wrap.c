@@ -181,7 +181,7 @@ static void* Swig_malloc(int c) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_flat_ebd3811d1f128684(void *_swig_go_0) {
+void _wrap_Swig_free_flat_c9751b31300db8d6(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -191,7 +191,7 @@ void _wrap_Swig_free_flat_ebd3811d1f128684(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_flat_ebd3811d1f128684(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_flat_c9751b31300db8d6(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -204,7 +204,7 @@ void *_wrap_Swig_malloc_flat_ebd3811d1f128684(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_KVTF_OK_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_OK_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -216,7 +216,7 @@ intgo _wrap_KVTF_OK_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_INTERNAL_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_INTERNAL_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -228,7 +228,7 @@ intgo _wrap_KVTF_INTERNAL_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_INVALID_ARGUMENT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_INVALID_ARGUMENT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -240,7 +240,7 @@ intgo _wrap_KVTF_INVALID_ARGUMENT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_OUT_OF_RANGE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_OUT_OF_RANGE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -252,7 +252,7 @@ intgo _wrap_KVTF_OUT_OF_RANGE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_BUFFER_TOO_SMALL_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_BUFFER_TOO_SMALL_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -264,7 +264,7 @@ intgo _wrap_KVTF_BUFFER_TOO_SMALL_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_UNSUPPORTED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_UNSUPPORTED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -276,7 +276,7 @@ intgo _wrap_KVTF_UNSUPPORTED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_UNAVAILABLE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_UNAVAILABLE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -288,7 +288,7 @@ intgo _wrap_KVTF_UNAVAILABLE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NOT_FOUND_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NOT_FOUND_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -300,7 +300,7 @@ intgo _wrap_KVTF_NOT_FOUND_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ALREADY_EXISTS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ALREADY_EXISTS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -312,7 +312,7 @@ intgo _wrap_KVTF_ALREADY_EXISTS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_STALE_HANDLE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_STALE_HANDLE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -324,7 +324,7 @@ intgo _wrap_KVTF_STALE_HANDLE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_WRONG_HANDLE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_WRONG_HANDLE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -336,7 +336,7 @@ intgo _wrap_KVTF_WRONG_HANDLE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_BUSY_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_BUSY_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -348,7 +348,7 @@ intgo _wrap_KVTF_BUSY_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CLOSED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CLOSED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -360,7 +360,7 @@ intgo _wrap_KVTF_CLOSED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_TIMEOUT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_TIMEOUT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -372,7 +372,7 @@ intgo _wrap_KVTF_TIMEOUT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CANCELLED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CANCELLED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -384,7 +384,7 @@ intgo _wrap_KVTF_CANCELLED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_STALLED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_STALLED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -396,7 +396,7 @@ intgo _wrap_KVTF_STALLED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_PEER_DEAD_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_PEER_DEAD_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -408,7 +408,7 @@ intgo _wrap_KVTF_PEER_DEAD_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CORRUPT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CORRUPT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -420,7 +420,7 @@ intgo _wrap_KVTF_CORRUPT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_MISMATCH_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_MISMATCH_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -432,7 +432,7 @@ intgo _wrap_KVTF_MISMATCH_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_PROFILE_MISSING_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_PROFILE_MISSING_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -444,7 +444,7 @@ intgo _wrap_KVTF_PROFILE_MISSING_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERSION_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERSION_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -456,7 +456,7 @@ intgo _wrap_KVTF_VERSION_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_IO_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_IO_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -468,7 +468,7 @@ intgo _wrap_KVTF_IO_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_DISK_FULL_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_DISK_FULL_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -480,7 +480,7 @@ intgo _wrap_KVTF_DISK_FULL_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_LOCKED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_LOCKED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -492,7 +492,7 @@ intgo _wrap_KVTF_LOCKED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_PERMISSION_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_PERMISSION_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -504,7 +504,7 @@ intgo _wrap_KVTF_PERMISSION_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ADDRESS_IN_USE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ADDRESS_IN_USE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -516,7 +516,7 @@ intgo _wrap_KVTF_ADDRESS_IN_USE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_OUT_OF_MEMORY_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_OUT_OF_MEMORY_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -528,7 +528,7 @@ intgo _wrap_KVTF_OUT_OF_MEMORY_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_LIMIT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_LIMIT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -540,7 +540,7 @@ intgo _wrap_KVTF_LIMIT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ERROR_TEXT_MAX_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ERROR_TEXT_MAX_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -552,7 +552,7 @@ intgo _wrap_KVTF_ERROR_TEXT_MAX_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_KEY_BYTES_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_KEY_BYTES_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -564,7 +564,7 @@ intgo _wrap_KVTF_KEY_BYTES_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_DIGEST_BYTES_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_DIGEST_BYTES_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -576,7 +576,7 @@ intgo _wrap_KVTF_DIGEST_BYTES_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_FINGERPRINT_BYTES_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_FINGERPRINT_BYTES_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -588,7 +588,7 @@ intgo _wrap_KVTF_FINGERPRINT_BYTES_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_GRAIN_TOKENS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_GRAIN_TOKENS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -600,7 +600,7 @@ intgo _wrap_KVTF_GRAIN_TOKENS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COMPLETION_BYTES_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COMPLETION_BYTES_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -612,7 +612,7 @@ intgo _wrap_KVTF_COMPLETION_BYTES_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ELEMENT_F32_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ELEMENT_F32_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -624,7 +624,7 @@ intgo _wrap_KVTF_ELEMENT_F32_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ELEMENT_F16_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ELEMENT_F16_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -636,7 +636,7 @@ intgo _wrap_KVTF_ELEMENT_F16_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ELEMENT_BF16_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ELEMENT_BF16_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -648,7 +648,7 @@ intgo _wrap_KVTF_ELEMENT_BF16_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ELEMENT_FP8_E4M3_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ELEMENT_FP8_E4M3_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -660,7 +660,7 @@ intgo _wrap_KVTF_ELEMENT_FP8_E4M3_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ELEMENT_FP8_E5M2_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ELEMENT_FP8_E5M2_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -672,7 +672,7 @@ intgo _wrap_KVTF_ELEMENT_FP8_E5M2_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_LAYOUT_KV_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_LAYOUT_KV_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -684,7 +684,7 @@ intgo _wrap_KVTF_LAYOUT_KV_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_LAYOUT_MLA_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_LAYOUT_MLA_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -696,7 +696,7 @@ intgo _wrap_KVTF_LAYOUT_MLA_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ROPE_NONE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ROPE_NONE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -708,7 +708,7 @@ intgo _wrap_KVTF_ROPE_NONE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ROPE_INTERLEAVED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ROPE_INTERLEAVED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -720,7 +720,7 @@ intgo _wrap_KVTF_ROPE_INTERLEAVED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ROPE_HALF_SPLIT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ROPE_HALF_SPLIT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -732,7 +732,7 @@ intgo _wrap_KVTF_ROPE_HALF_SPLIT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COMPLETION_DONE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COMPLETION_DONE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -744,7 +744,7 @@ intgo _wrap_KVTF_COMPLETION_DONE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COMPLETION_PART_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COMPLETION_PART_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -756,7 +756,7 @@ intgo _wrap_KVTF_COMPLETION_PART_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_FIDELITY_N_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_FIDELITY_N_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -768,7 +768,7 @@ intgo _wrap_KVTF_FIDELITY_N_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_FIDELITY_A_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_FIDELITY_A_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -780,7 +780,7 @@ intgo _wrap_KVTF_FIDELITY_A_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_FIDELITY_B_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_FIDELITY_B_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -792,7 +792,7 @@ intgo _wrap_KVTF_FIDELITY_B_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_FIDELITY_C_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_FIDELITY_C_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -804,7 +804,7 @@ intgo _wrap_KVTF_FIDELITY_C_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_DRAFT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_DRAFT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -816,7 +816,7 @@ intgo _wrap_KVTF_ACTION_DRAFT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_PREFETCH_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_PREFETCH_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -828,7 +828,7 @@ intgo _wrap_KVTF_ACTION_PREFETCH_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_VERIFY_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_VERIFY_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -840,7 +840,7 @@ intgo _wrap_KVTF_ACTION_VERIFY_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_RECHECK_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_RECHECK_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -852,7 +852,7 @@ intgo _wrap_KVTF_ACTION_RECHECK_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_ROLLBACK_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_ROLLBACK_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -864,7 +864,7 @@ intgo _wrap_KVTF_ACTION_ROLLBACK_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_COMMIT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_COMMIT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -876,7 +876,7 @@ intgo _wrap_KVTF_ACTION_COMMIT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_FALLBACK_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_FALLBACK_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -888,7 +888,7 @@ intgo _wrap_KVTF_ACTION_FALLBACK_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_DONE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_DONE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -900,7 +900,7 @@ intgo _wrap_KVTF_ACTION_DONE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_REASON_NONE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_REASON_NONE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -912,7 +912,7 @@ intgo _wrap_KVTF_REASON_NONE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_REASON_EOS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_REASON_EOS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -924,7 +924,7 @@ intgo _wrap_KVTF_REASON_EOS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_REASON_LENGTH_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_REASON_LENGTH_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -936,7 +936,7 @@ intgo _wrap_KVTF_REASON_LENGTH_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_REASON_CANCELLED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_REASON_CANCELLED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -948,7 +948,7 @@ intgo _wrap_KVTF_REASON_CANCELLED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_REASON_UNPROFITABLE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_REASON_UNPROFITABLE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -960,7 +960,7 @@ intgo _wrap_KVTF_REASON_UNPROFITABLE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_REASON_NO_DRAFT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_REASON_NO_DRAFT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -972,7 +972,7 @@ intgo _wrap_KVTF_REASON_NO_DRAFT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_REASON_FULL_LATE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_REASON_FULL_LATE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -984,7 +984,7 @@ intgo _wrap_KVTF_REASON_FULL_LATE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_PART_QUEUE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_PART_QUEUE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -996,7 +996,7 @@ intgo _wrap_KVTF_PART_QUEUE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_PART_PREFILL_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_PART_PREFILL_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1008,7 +1008,7 @@ intgo _wrap_KVTF_PART_PREFILL_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_PART_ENCODE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_PART_ENCODE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1020,7 +1020,7 @@ intgo _wrap_KVTF_PART_ENCODE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_PART_TRANSFER_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_PART_TRANSFER_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1032,7 +1032,7 @@ intgo _wrap_KVTF_PART_TRANSFER_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_PART_DECODE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_PART_DECODE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1044,7 +1044,7 @@ intgo _wrap_KVTF_PART_DECODE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_PART_FIRST_TOKEN_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_PART_FIRST_TOKEN_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1056,7 +1056,7 @@ intgo _wrap_KVTF_PART_FIRST_TOKEN_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_PART_OTHER_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_PART_OTHER_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1068,7 +1068,7 @@ intgo _wrap_KVTF_PART_OTHER_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COUNTER_BYTES_RAW_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COUNTER_BYTES_RAW_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1080,7 +1080,7 @@ intgo _wrap_KVTF_COUNTER_BYTES_RAW_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COUNTER_BYTES_MOVED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COUNTER_BYTES_MOVED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1092,7 +1092,7 @@ intgo _wrap_KVTF_COUNTER_BYTES_MOVED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COUNTER_CHECKSUMS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COUNTER_CHECKSUMS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1104,7 +1104,7 @@ intgo _wrap_KVTF_COUNTER_CHECKSUMS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COUNTER_BLOCKS_HIT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COUNTER_BLOCKS_HIT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1116,7 +1116,7 @@ intgo _wrap_KVTF_COUNTER_BLOCKS_HIT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COUNTER_BLOCKS_MISSED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COUNTER_BLOCKS_MISSED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1128,7 +1128,7 @@ intgo _wrap_KVTF_COUNTER_BLOCKS_MISSED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COUNTER_TOKENS_PROMPT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COUNTER_TOKENS_PROMPT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1140,7 +1140,7 @@ intgo _wrap_KVTF_COUNTER_TOKENS_PROMPT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COUNTER_TOKENS_OUTPUT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COUNTER_TOKENS_OUTPUT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1152,7 +1152,7 @@ intgo _wrap_KVTF_COUNTER_TOKENS_OUTPUT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COUNTER_TOKENS_DRAFTED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COUNTER_TOKENS_DRAFTED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1164,7 +1164,7 @@ intgo _wrap_KVTF_COUNTER_TOKENS_DRAFTED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COUNTER_TOKENS_ACCEPTED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COUNTER_TOKENS_ACCEPTED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1176,7 +1176,7 @@ intgo _wrap_KVTF_COUNTER_TOKENS_ACCEPTED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COUNTER_NONFINITE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COUNTER_NONFINITE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1188,7 +1188,7 @@ intgo _wrap_KVTF_COUNTER_NONFINITE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_RUNTIME_THREADS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_RUNTIME_THREADS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1200,7 +1200,7 @@ intgo _wrap_KVTF_RUNTIME_THREADS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_RUNTIME_MEMORY_LIMIT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_RUNTIME_MEMORY_LIMIT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1212,7 +1212,7 @@ intgo _wrap_KVTF_RUNTIME_MEMORY_LIMIT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_RUNTIME_WORDS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_RUNTIME_WORDS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1224,7 +1224,7 @@ intgo _wrap_KVTF_RUNTIME_WORDS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_MODEL_LAYOUT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_MODEL_LAYOUT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1236,7 +1236,7 @@ intgo _wrap_KVTF_MODEL_LAYOUT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_MODEL_LAYERS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_MODEL_LAYERS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1248,7 +1248,7 @@ intgo _wrap_KVTF_MODEL_LAYERS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_MODEL_KV_HEADS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_MODEL_KV_HEADS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1260,7 +1260,7 @@ intgo _wrap_KVTF_MODEL_KV_HEADS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_MODEL_K_DIM_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_MODEL_K_DIM_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1272,7 +1272,7 @@ intgo _wrap_KVTF_MODEL_K_DIM_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_MODEL_V_DIM_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_MODEL_V_DIM_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1284,7 +1284,7 @@ intgo _wrap_KVTF_MODEL_V_DIM_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_MODEL_ELEMENT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_MODEL_ELEMENT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1296,7 +1296,7 @@ intgo _wrap_KVTF_MODEL_ELEMENT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_MODEL_ROPE_STYLE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_MODEL_ROPE_STYLE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1308,7 +1308,7 @@ intgo _wrap_KVTF_MODEL_ROPE_STYLE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_MODEL_ROPE_OFFSET_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_MODEL_ROPE_OFFSET_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1320,7 +1320,7 @@ intgo _wrap_KVTF_MODEL_ROPE_OFFSET_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_MODEL_ROPE_DIMS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_MODEL_ROPE_DIMS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1332,7 +1332,7 @@ intgo _wrap_KVTF_MODEL_ROPE_DIMS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_MODEL_ROPE_BASE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_MODEL_ROPE_BASE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1344,7 +1344,7 @@ intgo _wrap_KVTF_MODEL_ROPE_BASE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_MODEL_ROPE_MAGNITUDE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_MODEL_ROPE_MAGNITUDE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1356,7 +1356,7 @@ intgo _wrap_KVTF_MODEL_ROPE_MAGNITUDE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_MODEL_WORDS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_MODEL_WORDS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1368,7 +1368,211 @@ intgo _wrap_KVTF_MODEL_WORDS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CODEC_GROUP_TOKENS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_SHARD_LAYER_BEGIN_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_SHARD_LAYER_BEGIN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_SHARD_LAYER_END_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_SHARD_LAYER_END;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_SHARD_HEAD_BEGIN_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_SHARD_HEAD_BEGIN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_SHARD_HEAD_END_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_SHARD_HEAD_END;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_SHARD_BLOCK_TOKENS_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_SHARD_BLOCK_TOKENS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_SHARD_WORDS_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_SHARD_WORDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_CALIBRATION_GROUP_LAYERS_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_CALIBRATION_GROUP_LAYERS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_CALIBRATION_RATIO_MIN_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_CALIBRATION_RATIO_MIN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_CALIBRATION_LAYER_BEGIN_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_CALIBRATION_LAYER_BEGIN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_CALIBRATION_LAYER_END_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_CALIBRATION_LAYER_END;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_CALIBRATION_HEAD_BEGIN_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_CALIBRATION_HEAD_BEGIN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_CALIBRATION_HEAD_END_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_CALIBRATION_HEAD_END;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_CALIBRATION_WORDS_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_CALIBRATION_WORDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_CALIBRATION_INFO_DOCUMENTS_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_CALIBRATION_INFO_DOCUMENTS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_CALIBRATION_INFO_TOKENS_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_CALIBRATION_INFO_TOKENS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_CALIBRATION_INFO_NONFINITE_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_CALIBRATION_INFO_NONFINITE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_CALIBRATION_INFO_WORDS_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_CALIBRATION_INFO_WORDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_CODEC_GROUP_TOKENS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1380,7 +1584,7 @@ intgo _wrap_KVTF_CODEC_GROUP_TOKENS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CODEC_GROUP_CHANNELS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CODEC_GROUP_CHANNELS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1392,7 +1596,19 @@ intgo _wrap_KVTF_CODEC_GROUP_CHANNELS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CODEC_WORDS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CODEC_RATIO_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_CODEC_RATIO;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_KVTF_CODEC_WORDS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1404,7 +1620,7 @@ intgo _wrap_KVTF_CODEC_WORDS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_SPEC_LAYER_BEGIN_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_SPEC_LAYER_BEGIN_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1416,7 +1632,7 @@ intgo _wrap_KVTF_SPEC_LAYER_BEGIN_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_SPEC_LAYER_END_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_SPEC_LAYER_END_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1428,7 +1644,7 @@ intgo _wrap_KVTF_SPEC_LAYER_END_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_SPEC_EXEMPT_FIRST_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_SPEC_EXEMPT_FIRST_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1440,7 +1656,7 @@ intgo _wrap_KVTF_SPEC_EXEMPT_FIRST_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_SPEC_EXEMPT_LAST_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_SPEC_EXEMPT_LAST_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1452,7 +1668,7 @@ intgo _wrap_KVTF_SPEC_EXEMPT_LAST_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_SPEC_TOKEN_BEGIN_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_SPEC_TOKEN_BEGIN_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1464,7 +1680,7 @@ intgo _wrap_KVTF_SPEC_TOKEN_BEGIN_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_SPEC_TOKEN_COUNT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_SPEC_TOKEN_COUNT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1476,7 +1692,7 @@ intgo _wrap_KVTF_SPEC_TOKEN_COUNT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_SPEC_WORDS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_SPEC_WORDS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1488,7 +1704,7 @@ intgo _wrap_KVTF_SPEC_WORDS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_REPORT_SEGMENTS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_REPORT_SEGMENTS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1500,7 +1716,7 @@ intgo _wrap_KVTF_REPORT_SEGMENTS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_REPORT_FRAME_BYTES_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_REPORT_FRAME_BYTES_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1512,7 +1728,7 @@ intgo _wrap_KVTF_REPORT_FRAME_BYTES_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_REPORT_DECODED_BYTES_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_REPORT_DECODED_BYTES_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1524,7 +1740,7 @@ intgo _wrap_KVTF_REPORT_DECODED_BYTES_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_REPORT_NONFINITE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_REPORT_NONFINITE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1536,7 +1752,7 @@ intgo _wrap_KVTF_REPORT_NONFINITE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_REPORT_CHECKSUMS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_REPORT_CHECKSUMS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1548,7 +1764,7 @@ intgo _wrap_KVTF_REPORT_CHECKSUMS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_REPORT_WORDS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_REPORT_WORDS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1560,7 +1776,7 @@ intgo _wrap_KVTF_REPORT_WORDS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_ELEMENT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_ELEMENT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1572,7 +1788,7 @@ intgo _wrap_KVTF_VIEW_ELEMENT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_LAYER_BEGIN_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_LAYER_BEGIN_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1584,7 +1800,7 @@ intgo _wrap_KVTF_VIEW_LAYER_BEGIN_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_LAYER_END_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_LAYER_END_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1596,7 +1812,7 @@ intgo _wrap_KVTF_VIEW_LAYER_END_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_HEAD_BEGIN_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_HEAD_BEGIN_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1608,7 +1824,7 @@ intgo _wrap_KVTF_VIEW_HEAD_BEGIN_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_HEAD_END_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_HEAD_END_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1620,7 +1836,7 @@ intgo _wrap_KVTF_VIEW_HEAD_END_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_TOKENS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_TOKENS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1632,7 +1848,7 @@ intgo _wrap_KVTF_VIEW_TOKENS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_FIRST_POSITION_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_FIRST_POSITION_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1644,7 +1860,7 @@ intgo _wrap_KVTF_VIEW_FIRST_POSITION_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_TOKEN_STRIDE_0_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_TOKEN_STRIDE_0_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1656,7 +1872,7 @@ intgo _wrap_KVTF_VIEW_TOKEN_STRIDE_0_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_TOKEN_STRIDE_1_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_TOKEN_STRIDE_1_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1668,7 +1884,7 @@ intgo _wrap_KVTF_VIEW_TOKEN_STRIDE_1_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_HEAD_STRIDE_0_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_HEAD_STRIDE_0_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1680,7 +1896,7 @@ intgo _wrap_KVTF_VIEW_HEAD_STRIDE_0_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_HEAD_STRIDE_1_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_HEAD_STRIDE_1_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1692,7 +1908,7 @@ intgo _wrap_KVTF_VIEW_HEAD_STRIDE_1_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_ELEMENT_STRIDE_0_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_ELEMENT_STRIDE_0_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1704,7 +1920,7 @@ intgo _wrap_KVTF_VIEW_ELEMENT_STRIDE_0_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_ELEMENT_STRIDE_1_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_ELEMENT_STRIDE_1_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1716,7 +1932,7 @@ intgo _wrap_KVTF_VIEW_ELEMENT_STRIDE_1_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_PAGE_STRIDE_0_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_PAGE_STRIDE_0_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1728,7 +1944,7 @@ intgo _wrap_KVTF_VIEW_PAGE_STRIDE_0_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_PAGE_STRIDE_1_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_PAGE_STRIDE_1_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1740,7 +1956,7 @@ intgo _wrap_KVTF_VIEW_PAGE_STRIDE_1_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_PAGE_TOKENS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_PAGE_TOKENS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1752,7 +1968,7 @@ intgo _wrap_KVTF_VIEW_PAGE_TOKENS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VIEW_WORDS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VIEW_WORDS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1764,7 +1980,7 @@ intgo _wrap_KVTF_VIEW_WORDS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CACHE_STATS_FRAMES_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CACHE_STATS_FRAMES_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1776,7 +1992,7 @@ intgo _wrap_KVTF_CACHE_STATS_FRAMES_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CACHE_STATS_BYTES_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CACHE_STATS_BYTES_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1788,7 +2004,7 @@ intgo _wrap_KVTF_CACHE_STATS_BYTES_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CACHE_STATS_CAPACITY_BYTES_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CACHE_STATS_CAPACITY_BYTES_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1800,7 +2016,7 @@ intgo _wrap_KVTF_CACHE_STATS_CAPACITY_BYTES_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CACHE_STATS_PUTS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CACHE_STATS_PUTS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1812,7 +2028,7 @@ intgo _wrap_KVTF_CACHE_STATS_PUTS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CACHE_STATS_HITS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CACHE_STATS_HITS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1824,7 +2040,7 @@ intgo _wrap_KVTF_CACHE_STATS_HITS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CACHE_STATS_MISSES_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CACHE_STATS_MISSES_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1836,7 +2052,7 @@ intgo _wrap_KVTF_CACHE_STATS_MISSES_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CACHE_STATS_EVICTIONS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CACHE_STATS_EVICTIONS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1848,7 +2064,7 @@ intgo _wrap_KVTF_CACHE_STATS_EVICTIONS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CACHE_STATS_REMOVALS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CACHE_STATS_REMOVALS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1860,7 +2076,7 @@ intgo _wrap_KVTF_CACHE_STATS_REMOVALS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CACHE_STATS_CORRUPT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CACHE_STATS_CORRUPT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1872,7 +2088,7 @@ intgo _wrap_KVTF_CACHE_STATS_CORRUPT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CACHE_STATS_TORN_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CACHE_STATS_TORN_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1884,7 +2100,7 @@ intgo _wrap_KVTF_CACHE_STATS_TORN_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CACHE_STATS_CHECKSUMS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CACHE_STATS_CHECKSUMS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1896,7 +2112,7 @@ intgo _wrap_KVTF_CACHE_STATS_CHECKSUMS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_CACHE_STATS_WORDS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_CACHE_STATS_WORDS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1908,7 +2124,7 @@ intgo _wrap_KVTF_CACHE_STATS_WORDS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COMPLETION_OPERATION_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COMPLETION_OPERATION_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1920,7 +2136,7 @@ intgo _wrap_KVTF_COMPLETION_OPERATION_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COMPLETION_STATUS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COMPLETION_STATUS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1932,7 +2148,7 @@ intgo _wrap_KVTF_COMPLETION_STATUS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COMPLETION_KIND_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COMPLETION_KIND_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1944,7 +2160,7 @@ intgo _wrap_KVTF_COMPLETION_KIND_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COMPLETION_ITEMS_OK_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COMPLETION_ITEMS_OK_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1956,7 +2172,7 @@ intgo _wrap_KVTF_COMPLETION_ITEMS_OK_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COMPLETION_ITEMS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COMPLETION_ITEMS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1968,7 +2184,7 @@ intgo _wrap_KVTF_COMPLETION_ITEMS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COMPLETION_MOVED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COMPLETION_MOVED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1980,7 +2196,7 @@ intgo _wrap_KVTF_COMPLETION_MOVED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_COMPLETION_WORDS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_COMPLETION_WORDS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -1992,7 +2208,7 @@ intgo _wrap_KVTF_COMPLETION_WORDS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_MAX_CONNECTIONS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_MAX_CONNECTIONS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2004,7 +2220,7 @@ intgo _wrap_KVTF_NODE_MAX_CONNECTIONS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_MAX_FRAME_BYTES_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_MAX_FRAME_BYTES_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2016,7 +2232,7 @@ intgo _wrap_KVTF_NODE_MAX_FRAME_BYTES_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_STALL_MS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_STALL_MS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2028,7 +2244,7 @@ intgo _wrap_KVTF_NODE_STALL_MS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_WORDS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_WORDS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2040,7 +2256,7 @@ intgo _wrap_KVTF_NODE_WORDS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_STATS_CONNECTIONS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_STATS_CONNECTIONS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2052,7 +2268,7 @@ intgo _wrap_KVTF_NODE_STATS_CONNECTIONS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_STATS_BYTES_SENT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_STATS_BYTES_SENT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2064,7 +2280,7 @@ intgo _wrap_KVTF_NODE_STATS_BYTES_SENT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_STATS_BYTES_RECEIVED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_STATS_BYTES_RECEIVED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2076,7 +2292,7 @@ intgo _wrap_KVTF_NODE_STATS_BYTES_RECEIVED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_STATS_FRAMES_SENT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_STATS_FRAMES_SENT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2088,7 +2304,7 @@ intgo _wrap_KVTF_NODE_STATS_FRAMES_SENT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_STATS_FRAMES_RECEIVED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_STATS_FRAMES_RECEIVED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2100,7 +2316,7 @@ intgo _wrap_KVTF_NODE_STATS_FRAMES_RECEIVED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_STATS_CHECKSUMS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_STATS_CHECKSUMS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2112,7 +2328,7 @@ intgo _wrap_KVTF_NODE_STATS_CHECKSUMS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_STATS_REFUSED_VERSION_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_STATS_REFUSED_VERSION_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2124,7 +2340,7 @@ intgo _wrap_KVTF_NODE_STATS_REFUSED_VERSION_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_STATS_REFUSED_MODEL_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_STATS_REFUSED_MODEL_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2136,7 +2352,7 @@ intgo _wrap_KVTF_NODE_STATS_REFUSED_MODEL_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_STATS_REFUSED_NAMESPACE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_STATS_REFUSED_NAMESPACE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2148,7 +2364,7 @@ intgo _wrap_KVTF_NODE_STATS_REFUSED_NAMESPACE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_STATS_REFUSED_LIMIT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_STATS_REFUSED_LIMIT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2160,7 +2376,7 @@ intgo _wrap_KVTF_NODE_STATS_REFUSED_LIMIT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_STATS_CORRUPT_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_STATS_CORRUPT_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2172,7 +2388,7 @@ intgo _wrap_KVTF_NODE_STATS_CORRUPT_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_NODE_STATS_WORDS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_NODE_STATS_WORDS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2184,7 +2400,7 @@ intgo _wrap_KVTF_NODE_STATS_WORDS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_DRAFT_LENGTH_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_DRAFT_LENGTH_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2196,7 +2412,7 @@ intgo _wrap_KVTF_VERIFIER_DRAFT_LENGTH_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_DRAFT_MAX_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_DRAFT_MAX_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2208,7 +2424,7 @@ intgo _wrap_KVTF_VERIFIER_DRAFT_MAX_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_WIDTH_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_WIDTH_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2220,7 +2436,7 @@ intgo _wrap_KVTF_VERIFIER_WIDTH_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_FIDELITY_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_FIDELITY_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2232,7 +2448,7 @@ intgo _wrap_KVTF_VERIFIER_FIDELITY_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_MARGIN_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_MARGIN_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2244,7 +2460,7 @@ intgo _wrap_KVTF_VERIFIER_MARGIN_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_FIRST_TOKEN_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_FIRST_TOKEN_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2256,7 +2472,7 @@ intgo _wrap_KVTF_VERIFIER_FIRST_TOKEN_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_VOCABULARY_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_VOCABULARY_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2268,7 +2484,7 @@ intgo _wrap_KVTF_VERIFIER_VOCABULARY_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_PROMPT_TOKENS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_PROMPT_TOKENS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2280,7 +2496,7 @@ intgo _wrap_KVTF_VERIFIER_PROMPT_TOKENS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_MAX_TOKENS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_MAX_TOKENS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2292,7 +2508,7 @@ intgo _wrap_KVTF_VERIFIER_MAX_TOKENS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_FULL_READY_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_FULL_READY_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2304,7 +2520,7 @@ intgo _wrap_KVTF_VERIFIER_FULL_READY_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_FULL_RELOAD_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_FULL_RELOAD_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2316,7 +2532,7 @@ intgo _wrap_KVTF_VERIFIER_FULL_RELOAD_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_WORDS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_WORDS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2328,7 +2544,7 @@ intgo _wrap_KVTF_VERIFIER_WORDS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_KIND_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_KIND_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2340,7 +2556,7 @@ intgo _wrap_KVTF_ACTION_KIND_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_REASON_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_REASON_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2352,7 +2568,7 @@ intgo _wrap_KVTF_ACTION_REASON_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_N_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_N_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2364,7 +2580,7 @@ intgo _wrap_KVTF_ACTION_N_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_WIDTH_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_WIDTH_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2376,7 +2592,7 @@ intgo _wrap_KVTF_ACTION_WIDTH_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_PENDING_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_PENDING_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2388,7 +2604,7 @@ intgo _wrap_KVTF_ACTION_PENDING_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_DRAFT_LENGTH_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_DRAFT_LENGTH_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2400,7 +2616,7 @@ intgo _wrap_KVTF_ACTION_DRAFT_LENGTH_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_FULL_LENGTH_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_FULL_LENGTH_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2412,7 +2628,7 @@ intgo _wrap_KVTF_ACTION_FULL_LENGTH_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_TOKENS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_TOKENS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2424,7 +2640,7 @@ intgo _wrap_KVTF_ACTION_TOKENS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_ACTION_WORDS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_ACTION_WORDS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2436,7 +2652,7 @@ intgo _wrap_KVTF_ACTION_WORDS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_STATS_ROUNDS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_STATS_ROUNDS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2448,7 +2664,7 @@ intgo _wrap_KVTF_VERIFIER_STATS_ROUNDS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_STATS_DRAFTED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_STATS_DRAFTED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2460,7 +2676,7 @@ intgo _wrap_KVTF_VERIFIER_STATS_DRAFTED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_STATS_ACCEPTED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_STATS_ACCEPTED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2472,7 +2688,7 @@ intgo _wrap_KVTF_VERIFIER_STATS_ACCEPTED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_STATS_COMMITTED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_STATS_COMMITTED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2484,7 +2700,7 @@ intgo _wrap_KVTF_VERIFIER_STATS_COMMITTED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_STATS_FALLBACKS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_STATS_FALLBACKS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2496,7 +2712,7 @@ intgo _wrap_KVTF_VERIFIER_STATS_FALLBACKS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_STATS_RECHECKS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_STATS_RECHECKS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2508,7 +2724,7 @@ intgo _wrap_KVTF_VERIFIER_STATS_RECHECKS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_STATS_NONFINITE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_STATS_NONFINITE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2520,7 +2736,7 @@ intgo _wrap_KVTF_VERIFIER_STATS_NONFINITE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_STATS_ACCEPTANCE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_STATS_ACCEPTANCE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2532,7 +2748,7 @@ intgo _wrap_KVTF_VERIFIER_STATS_ACCEPTANCE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_STATS_MEAN_ACCEPTED_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_STATS_MEAN_ACCEPTED_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2544,7 +2760,7 @@ intgo _wrap_KVTF_VERIFIER_STATS_MEAN_ACCEPTED_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_VERIFIER_STATS_WORDS_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_VERIFIER_STATS_WORDS_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2556,7 +2772,7 @@ intgo _wrap_KVTF_VERIFIER_STATS_WORDS_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_RECORD_RUNTIME_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_RECORD_RUNTIME_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2568,7 +2784,7 @@ intgo _wrap_KVTF_RECORD_RUNTIME_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_RECORD_MODEL_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_RECORD_MODEL_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2580,7 +2796,7 @@ intgo _wrap_KVTF_RECORD_MODEL_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_RECORD_CODEC_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_RECORD_CODEC_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2592,7 +2808,7 @@ intgo _wrap_KVTF_RECORD_CODEC_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_RECORD_SPEC_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_RECORD_SPEC_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2604,7 +2820,7 @@ intgo _wrap_KVTF_RECORD_SPEC_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_RECORD_VIEW_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_RECORD_VIEW_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2616,7 +2832,7 @@ intgo _wrap_KVTF_RECORD_VIEW_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_RECORD_NODE_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_RECORD_NODE_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2628,7 +2844,7 @@ intgo _wrap_KVTF_RECORD_NODE_flat_ebd3811d1f128684() {
 }
 
 
-intgo _wrap_KVTF_RECORD_VERIFIER_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_RECORD_VERIFIER_flat_c9751b31300db8d6() {
   int result;
   intgo _swig_go_result;
   
@@ -2640,7 +2856,19 @@ intgo _wrap_KVTF_RECORD_VERIFIER_flat_ebd3811d1f128684() {
 }
 
 
-long long _wrap_kvtf_abi_version_flat_ebd3811d1f128684() {
+intgo _wrap_KVTF_RECORD_CALIBRATION_flat_c9751b31300db8d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = KVTF_RECORD_CALIBRATION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_abi_version_flat_c9751b31300db8d6() {
   int64_t result;
   long long _swig_go_result;
   
@@ -2651,7 +2879,7 @@ long long _wrap_kvtf_abi_version_flat_ebd3811d1f128684() {
 }
 
 
-long long _wrap_kvtf_header_abi_version_flat_ebd3811d1f128684() {
+long long _wrap_kvtf_header_abi_version_flat_c9751b31300db8d6() {
   int64_t result;
   long long _swig_go_result;
   
@@ -2662,7 +2890,7 @@ long long _wrap_kvtf_header_abi_version_flat_ebd3811d1f128684() {
 }
 
 
-long long _wrap_kvtf_version_flat_ebd3811d1f128684(_goslice_ _swig_go_0) {
+long long _wrap_kvtf_version_flat_c9751b31300db8d6(_goslice_ _swig_go_0) {
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
   int64_t result;
@@ -2679,7 +2907,7 @@ long long _wrap_kvtf_version_flat_ebd3811d1f128684(_goslice_ _swig_go_0) {
 }
 
 
-long long _wrap_kvtf_status_name_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_kvtf_status_name_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -2698,7 +2926,7 @@ long long _wrap_kvtf_status_name_flat_ebd3811d1f128684(long long _swig_go_0, _go
 }
 
 
-long long _wrap_kvtf_defaults_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_defaults_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -2723,7 +2951,7 @@ long long _wrap_kvtf_defaults_flat_ebd3811d1f128684(long long _swig_go_0, _gosli
 }
 
 
-long long _wrap_kvtf_event_wait_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_event_wait_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -2744,7 +2972,7 @@ long long _wrap_kvtf_event_wait_flat_ebd3811d1f128684(long long _swig_go_0, long
 }
 
 
-long long _wrap_kvtf_memory_create_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_kvtf_memory_create_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -2763,7 +2991,7 @@ long long _wrap_kvtf_memory_create_flat_ebd3811d1f128684(long long _swig_go_0, _
 }
 
 
-long long _wrap_kvtf_memory_destroy_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_kvtf_memory_destroy_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -2782,7 +3010,7 @@ long long _wrap_kvtf_memory_destroy_flat_ebd3811d1f128684(long long _swig_go_0, 
 }
 
 
-long long _wrap_kvtf_memory_write_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_kvtf_memory_write_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -2809,7 +3037,7 @@ long long _wrap_kvtf_memory_write_flat_ebd3811d1f128684(long long _swig_go_0, lo
 }
 
 
-long long _wrap_kvtf_memory_read_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_kvtf_memory_read_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -2836,7 +3064,7 @@ long long _wrap_kvtf_memory_read_flat_ebd3811d1f128684(long long _swig_go_0, lon
 }
 
 
-long long _wrap_kvtf_runtime_create_flat_ebd3811d1f128684(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_kvtf_runtime_create_flat_c9751b31300db8d6(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -2859,7 +3087,7 @@ long long _wrap_kvtf_runtime_create_flat_ebd3811d1f128684(_goslice_ _swig_go_0, 
 }
 
 
-long long _wrap_kvtf_runtime_close_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_runtime_close_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -2880,7 +3108,7 @@ long long _wrap_kvtf_runtime_close_flat_ebd3811d1f128684(long long _swig_go_0, l
 }
 
 
-void _wrap_kvtf_runtime_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
+void _wrap_kvtf_runtime_destroy_flat_c9751b31300db8d6(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -2890,7 +3118,7 @@ void _wrap_kvtf_runtime_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
 }
 
 
-long long _wrap_kvtf_runtime_memory_used_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_kvtf_runtime_memory_used_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -2909,7 +3137,7 @@ long long _wrap_kvtf_runtime_memory_used_flat_ebd3811d1f128684(long long _swig_g
 }
 
 
-long long _wrap_kvtf_model_create_flat_ebd3811d1f128684(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_kvtf_model_create_flat_c9751b31300db8d6(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -2950,7 +3178,7 @@ long long _wrap_kvtf_model_create_flat_ebd3811d1f128684(_goslice_ _swig_go_0, _g
 }
 
 
-void _wrap_kvtf_model_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
+void _wrap_kvtf_model_destroy_flat_c9751b31300db8d6(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -2960,7 +3188,7 @@ void _wrap_kvtf_model_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
 }
 
 
-long long _wrap_kvtf_model_fingerprint_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_model_fingerprint_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -2985,7 +3213,7 @@ long long _wrap_kvtf_model_fingerprint_flat_ebd3811d1f128684(long long _swig_go_
 }
 
 
-long long _wrap_kvtf_model_canonical_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_model_canonical_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3010,7 +3238,7 @@ long long _wrap_kvtf_model_canonical_flat_ebd3811d1f128684(long long _swig_go_0,
 }
 
 
-long long _wrap_kvtf_model_compare_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_model_compare_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -3031,7 +3259,81 @@ long long _wrap_kvtf_model_compare_flat_ebd3811d1f128684(long long _swig_go_0, l
 }
 
 
-long long _wrap_kvtf_keys_compute_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+long long _wrap_kvtf_model_shard_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  {
+    arg2 = (uint8_t*)_swig_go_1.array;
+    arg3 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg4 = (uint8_t*)_swig_go_2.array;
+    arg5 = (size_t)_swig_go_2.len;
+  }
+  
+  result = (int64_t)kvtf_model_shard(arg1,arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_model_rope_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  uint8_t *arg6 = (uint8_t *) 0 ;
+  size_t arg7 ;
+  uint8_t *arg8 = (uint8_t *) 0 ;
+  size_t arg9 ;
+  int64_t arg10 ;
+  int64_t arg11 ;
+  int64_t arg12 ;
+  uint8_t *arg13 = (uint8_t *) 0 ;
+  size_t arg14 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  {
+    arg2 = (uint8_t*)_swig_go_1.array;
+    arg3 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg4 = (uint8_t*)_swig_go_2.array;
+    arg5 = (size_t)_swig_go_2.len;
+  }
+  {
+    arg6 = (uint8_t*)_swig_go_3.array;
+    arg7 = (size_t)_swig_go_3.len;
+  }
+  {
+    arg8 = (uint8_t*)_swig_go_4.array;
+    arg9 = (size_t)_swig_go_4.len;
+  }
+  arg10 = (int64_t)_swig_go_5; 
+  arg11 = (int64_t)_swig_go_6; 
+  arg12 = (int64_t)_swig_go_7; 
+  {
+    arg13 = (uint8_t*)_swig_go_8.array;
+    arg14 = (size_t)_swig_go_8.len;
+  }
+  
+  result = (int64_t)kvtf_model_rope(arg1,(unsigned char const *)arg2,arg3,(unsigned char const *)arg4,arg5,(unsigned char const *)arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_keys_compute_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -3082,7 +3384,7 @@ long long _wrap_kvtf_keys_compute_flat_ebd3811d1f128684(long long _swig_go_0, lo
 }
 
 
-long long _wrap_kvtf_namespace_digest_flat_ebd3811d1f128684(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_kvtf_namespace_digest_flat_c9751b31300db8d6(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -3117,7 +3419,7 @@ long long _wrap_kvtf_namespace_digest_flat_ebd3811d1f128684(_goslice_ _swig_go_0
 }
 
 
-long long _wrap_kvtf_block_hashes_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+long long _wrap_kvtf_block_hashes_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3160,7 +3462,7 @@ long long _wrap_kvtf_block_hashes_flat_ebd3811d1f128684(long long _swig_go_0, _g
 }
 
 
-long long _wrap_kvtf_codec_create_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_kvtf_codec_create_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3168,6 +3470,8 @@ long long _wrap_kvtf_codec_create_flat_ebd3811d1f128684(long long _swig_go_0, _g
   size_t arg5 ;
   uint8_t *arg6 = (uint8_t *) 0 ;
   size_t arg7 ;
+  uint8_t *arg8 = (uint8_t *) 0 ;
+  size_t arg9 ;
   int64_t result;
   long long _swig_go_result;
   
@@ -3184,14 +3488,18 @@ long long _wrap_kvtf_codec_create_flat_ebd3811d1f128684(long long _swig_go_0, _g
     arg6 = (uint8_t*)_swig_go_3.array;
     arg7 = (size_t)_swig_go_3.len;
   }
+  {
+    arg8 = (uint8_t*)_swig_go_4.array;
+    arg9 = (size_t)_swig_go_4.len;
+  }
   
-  result = (int64_t)kvtf_codec_create(arg1,(unsigned char const *)arg2,arg3,(unsigned char const *)arg4,arg5,arg6,arg7);
+  result = (int64_t)kvtf_codec_create(arg1,(unsigned char const *)arg2,arg3,(unsigned char const *)arg4,arg5,(unsigned char const *)arg6,arg7,arg8,arg9);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_kvtf_codec_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
+void _wrap_kvtf_codec_destroy_flat_c9751b31300db8d6(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -3201,7 +3509,7 @@ void _wrap_kvtf_codec_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
 }
 
 
-long long _wrap_kvtf_codec_bound_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_kvtf_codec_bound_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3250,7 +3558,7 @@ long long _wrap_kvtf_codec_bound_flat_ebd3811d1f128684(long long _swig_go_0, _go
 }
 
 
-long long _wrap_kvtf_codec_encode_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10) {
+long long _wrap_kvtf_codec_encode_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3323,7 +3631,7 @@ long long _wrap_kvtf_codec_encode_flat_ebd3811d1f128684(long long _swig_go_0, _g
 }
 
 
-long long _wrap_kvtf_codec_decode_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10) {
+long long _wrap_kvtf_codec_decode_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3396,7 +3704,7 @@ long long _wrap_kvtf_codec_decode_flat_ebd3811d1f128684(long long _swig_go_0, _g
 }
 
 
-long long _wrap_kvtf_frame_verify_flat_ebd3811d1f128684(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_kvtf_frame_verify_flat_c9751b31300db8d6(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -3419,7 +3727,7 @@ long long _wrap_kvtf_frame_verify_flat_ebd3811d1f128684(_goslice_ _swig_go_0, _g
 }
 
 
-long long _wrap_kvtf_frame_describe_flat_ebd3811d1f128684(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_frame_describe_flat_c9751b31300db8d6(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -3448,7 +3756,340 @@ long long _wrap_kvtf_frame_describe_flat_ebd3811d1f128684(_goslice_ _swig_go_0, 
 }
 
 
-long long _wrap_kvtf_cache_open_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_calibration_create_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  {
+    arg2 = (uint8_t*)_swig_go_1.array;
+    arg3 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg4 = (uint8_t*)_swig_go_2.array;
+    arg5 = (size_t)_swig_go_2.len;
+  }
+  
+  result = (int64_t)kvtf_calibration_create(arg1,(unsigned char const *)arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_calibration_restore_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  {
+    arg2 = (uint8_t*)_swig_go_1.array;
+    arg3 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg4 = (uint8_t*)_swig_go_2.array;
+    arg5 = (size_t)_swig_go_2.len;
+  }
+  
+  result = (int64_t)kvtf_calibration_restore(arg1,(unsigned char const *)arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_kvtf_calibration_destroy_flat_c9751b31300db8d6(long long _swig_go_0) {
+  int64_t arg1 ;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  
+  kvtf_calibration_destroy(arg1);
+  
+}
+
+
+long long _wrap_kvtf_calibration_add_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  uint8_t *arg6 = (uint8_t *) 0 ;
+  size_t arg7 ;
+  uint8_t *arg8 = (uint8_t *) 0 ;
+  size_t arg9 ;
+  int64_t arg10 ;
+  int64_t arg11 ;
+  uint8_t *arg12 = (uint8_t *) 0 ;
+  size_t arg13 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  {
+    arg2 = (uint8_t*)_swig_go_1.array;
+    arg3 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg4 = (uint8_t*)_swig_go_2.array;
+    arg5 = (size_t)_swig_go_2.len;
+  }
+  {
+    arg6 = (uint8_t*)_swig_go_3.array;
+    arg7 = (size_t)_swig_go_3.len;
+  }
+  {
+    arg8 = (uint8_t*)_swig_go_4.array;
+    arg9 = (size_t)_swig_go_4.len;
+  }
+  arg10 = (int64_t)_swig_go_5; 
+  arg11 = (int64_t)_swig_go_6; 
+  {
+    arg12 = (uint8_t*)_swig_go_7.array;
+    arg13 = (size_t)_swig_go_7.len;
+  }
+  
+  result = (int64_t)kvtf_calibration_add(arg1,(unsigned char const *)arg2,arg3,(unsigned char const *)arg4,arg5,(unsigned char const *)arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_calibration_progress_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  {
+    arg2 = (uint8_t*)_swig_go_1.array;
+    arg3 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg4 = (uint8_t*)_swig_go_2.array;
+    arg5 = (size_t)_swig_go_2.len;
+  }
+  
+  result = (int64_t)kvtf_calibration_progress(arg1,arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_calibration_save_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  {
+    arg2 = (uint8_t*)_swig_go_1.array;
+    arg3 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg4 = (uint8_t*)_swig_go_2.array;
+    arg5 = (size_t)_swig_go_2.len;
+  }
+  
+  result = (int64_t)kvtf_calibration_save(arg1,arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_calibration_finish_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  {
+    arg2 = (uint8_t*)_swig_go_1.array;
+    arg3 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg4 = (uint8_t*)_swig_go_2.array;
+    arg5 = (size_t)_swig_go_2.len;
+  }
+  
+  result = (int64_t)kvtf_calibration_finish(arg1,arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_profile_fingerprint_flat_c9751b31300db8d6(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  uint8_t *arg1 = (uint8_t *) 0 ;
+  size_t arg2 ;
+  uint8_t *arg3 = (uint8_t *) 0 ;
+  size_t arg4 ;
+  uint8_t *arg5 = (uint8_t *) 0 ;
+  size_t arg6 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = (uint8_t*)_swig_go_0.array;
+    arg2 = (size_t)_swig_go_0.len;
+  }
+  {
+    arg3 = (uint8_t*)_swig_go_1.array;
+    arg4 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg5 = (uint8_t*)_swig_go_2.array;
+    arg6 = (size_t)_swig_go_2.len;
+  }
+  
+  result = (int64_t)kvtf_profile_fingerprint((unsigned char const *)arg1,arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_profile_describe_flat_c9751b31300db8d6(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  uint8_t *arg1 = (uint8_t *) 0 ;
+  size_t arg2 ;
+  uint8_t *arg3 = (uint8_t *) 0 ;
+  size_t arg4 ;
+  uint8_t *arg5 = (uint8_t *) 0 ;
+  size_t arg6 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = (uint8_t*)_swig_go_0.array;
+    arg2 = (size_t)_swig_go_0.len;
+  }
+  {
+    arg3 = (uint8_t*)_swig_go_1.array;
+    arg4 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg5 = (uint8_t*)_swig_go_2.array;
+    arg6 = (size_t)_swig_go_2.len;
+  }
+  
+  result = (int64_t)kvtf_profile_describe((unsigned char const *)arg1,arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_profile_key_flat_c9751b31300db8d6(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  uint8_t *arg1 = (uint8_t *) 0 ;
+  size_t arg2 ;
+  uint8_t *arg3 = (uint8_t *) 0 ;
+  size_t arg4 ;
+  uint8_t *arg5 = (uint8_t *) 0 ;
+  size_t arg6 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = (uint8_t*)_swig_go_0.array;
+    arg2 = (size_t)_swig_go_0.len;
+  }
+  {
+    arg3 = (uint8_t*)_swig_go_1.array;
+    arg4 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg5 = (uint8_t*)_swig_go_2.array;
+    arg6 = (size_t)_swig_go_2.len;
+  }
+  
+  result = (int64_t)kvtf_profile_key((unsigned char const *)arg1,arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_profile_wrap_flat_c9751b31300db8d6(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+  uint8_t *arg1 = (uint8_t *) 0 ;
+  size_t arg2 ;
+  uint8_t *arg3 = (uint8_t *) 0 ;
+  size_t arg4 ;
+  uint8_t *arg5 = (uint8_t *) 0 ;
+  size_t arg6 ;
+  uint8_t *arg7 = (uint8_t *) 0 ;
+  size_t arg8 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = (uint8_t*)_swig_go_0.array;
+    arg2 = (size_t)_swig_go_0.len;
+  }
+  {
+    arg3 = (uint8_t*)_swig_go_1.array;
+    arg4 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg5 = (uint8_t*)_swig_go_2.array;
+    arg6 = (size_t)_swig_go_2.len;
+  }
+  {
+    arg7 = (uint8_t*)_swig_go_3.array;
+    arg8 = (size_t)_swig_go_3.len;
+  }
+  
+  result = (int64_t)kvtf_profile_wrap((unsigned char const *)arg1,arg2,(unsigned char const *)arg3,arg4,arg5,arg6,arg7,arg8);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_profile_unwrap_flat_c9751b31300db8d6(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  uint8_t *arg1 = (uint8_t *) 0 ;
+  size_t arg2 ;
+  uint8_t *arg3 = (uint8_t *) 0 ;
+  size_t arg4 ;
+  uint8_t *arg5 = (uint8_t *) 0 ;
+  size_t arg6 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = (uint8_t*)_swig_go_0.array;
+    arg2 = (size_t)_swig_go_0.len;
+  }
+  {
+    arg3 = (uint8_t*)_swig_go_1.array;
+    arg4 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg5 = (uint8_t*)_swig_go_2.array;
+    arg6 = (size_t)_swig_go_2.len;
+  }
+  
+  result = (int64_t)kvtf_profile_unwrap((unsigned char const *)arg1,arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_cache_open_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3473,7 +4114,7 @@ long long _wrap_kvtf_cache_open_flat_ebd3811d1f128684(long long _swig_go_0, _gos
 }
 
 
-long long _wrap_kvtf_cache_close_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_cache_close_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -3494,7 +4135,7 @@ long long _wrap_kvtf_cache_close_flat_ebd3811d1f128684(long long _swig_go_0, lon
 }
 
 
-void _wrap_kvtf_cache_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
+void _wrap_kvtf_cache_destroy_flat_c9751b31300db8d6(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -3504,7 +4145,7 @@ void _wrap_kvtf_cache_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
 }
 
 
-long long _wrap_kvtf_cache_put_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_kvtf_cache_put_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3549,7 +4190,7 @@ long long _wrap_kvtf_cache_put_flat_ebd3811d1f128684(long long _swig_go_0, _gosl
 }
 
 
-long long _wrap_kvtf_cache_get_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_kvtf_cache_get_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3580,7 +4221,7 @@ long long _wrap_kvtf_cache_get_flat_ebd3811d1f128684(long long _swig_go_0, _gosl
 }
 
 
-long long _wrap_kvtf_cache_match_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_cache_match_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3605,7 +4246,7 @@ long long _wrap_kvtf_cache_match_flat_ebd3811d1f128684(long long _swig_go_0, _go
 }
 
 
-long long _wrap_kvtf_cache_remove_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_cache_remove_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3630,7 +4271,7 @@ long long _wrap_kvtf_cache_remove_flat_ebd3811d1f128684(long long _swig_go_0, _g
 }
 
 
-long long _wrap_kvtf_cache_stats_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_cache_stats_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3655,7 +4296,7 @@ long long _wrap_kvtf_cache_stats_flat_ebd3811d1f128684(long long _swig_go_0, _go
 }
 
 
-long long _wrap_kvtf_cache_store_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+long long _wrap_kvtf_cache_store_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -3728,7 +4369,7 @@ long long _wrap_kvtf_cache_store_flat_ebd3811d1f128684(long long _swig_go_0, lon
 }
 
 
-long long _wrap_kvtf_cache_load_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+long long _wrap_kvtf_cache_load_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -3801,7 +4442,7 @@ long long _wrap_kvtf_cache_load_flat_ebd3811d1f128684(long long _swig_go_0, long
 }
 
 
-long long _wrap_kvtf_cache_event_fd_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_kvtf_cache_event_fd_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3820,7 +4461,7 @@ long long _wrap_kvtf_cache_event_fd_flat_ebd3811d1f128684(long long _swig_go_0, 
 }
 
 
-long long _wrap_kvtf_cache_poll_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_cache_poll_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3845,7 +4486,7 @@ long long _wrap_kvtf_cache_poll_flat_ebd3811d1f128684(long long _swig_go_0, _gos
 }
 
 
-long long _wrap_kvtf_cache_submit_put_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+long long _wrap_kvtf_cache_submit_put_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -3884,7 +4525,7 @@ long long _wrap_kvtf_cache_submit_put_flat_ebd3811d1f128684(long long _swig_go_0
 }
 
 
-long long _wrap_kvtf_cache_submit_store_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
+long long _wrap_kvtf_cache_submit_store_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -3947,7 +4588,7 @@ long long _wrap_kvtf_cache_submit_store_flat_ebd3811d1f128684(long long _swig_go
 }
 
 
-long long _wrap_kvtf_cache_submit_load_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
+long long _wrap_kvtf_cache_submit_load_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -4010,7 +4651,7 @@ long long _wrap_kvtf_cache_submit_load_flat_ebd3811d1f128684(long long _swig_go_
 }
 
 
-long long _wrap_kvtf_operation_wait_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_kvtf_operation_wait_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -4037,7 +4678,7 @@ long long _wrap_kvtf_operation_wait_flat_ebd3811d1f128684(long long _swig_go_0, 
 }
 
 
-long long _wrap_kvtf_operation_cancel_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_kvtf_operation_cancel_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4056,7 +4697,7 @@ long long _wrap_kvtf_operation_cancel_flat_ebd3811d1f128684(long long _swig_go_0
 }
 
 
-long long _wrap_kvtf_operation_results_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_operation_results_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4081,7 +4722,7 @@ long long _wrap_kvtf_operation_results_flat_ebd3811d1f128684(long long _swig_go_
 }
 
 
-long long _wrap_kvtf_operation_frame_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_kvtf_operation_frame_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -4108,7 +4749,7 @@ long long _wrap_kvtf_operation_frame_flat_ebd3811d1f128684(long long _swig_go_0,
 }
 
 
-void _wrap_kvtf_operation_release_flat_ebd3811d1f128684(long long _swig_go_0) {
+void _wrap_kvtf_operation_release_flat_c9751b31300db8d6(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -4118,7 +4759,7 @@ void _wrap_kvtf_operation_release_flat_ebd3811d1f128684(long long _swig_go_0) {
 }
 
 
-long long _wrap_kvtf_node_open_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+long long _wrap_kvtf_node_open_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -4157,7 +4798,7 @@ long long _wrap_kvtf_node_open_flat_ebd3811d1f128684(long long _swig_go_0, long 
 }
 
 
-long long _wrap_kvtf_node_url_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_node_url_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4182,7 +4823,7 @@ long long _wrap_kvtf_node_url_flat_ebd3811d1f128684(long long _swig_go_0, _gosli
 }
 
 
-long long _wrap_kvtf_node_serve_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_node_serve_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -4203,7 +4844,7 @@ long long _wrap_kvtf_node_serve_flat_ebd3811d1f128684(long long _swig_go_0, long
 }
 
 
-long long _wrap_kvtf_node_close_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_node_close_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -4224,7 +4865,7 @@ long long _wrap_kvtf_node_close_flat_ebd3811d1f128684(long long _swig_go_0, long
 }
 
 
-void _wrap_kvtf_node_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
+void _wrap_kvtf_node_destroy_flat_c9751b31300db8d6(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -4234,7 +4875,7 @@ void _wrap_kvtf_node_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
 }
 
 
-long long _wrap_kvtf_node_stats_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_node_stats_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4259,7 +4900,7 @@ long long _wrap_kvtf_node_stats_flat_ebd3811d1f128684(long long _swig_go_0, _gos
 }
 
 
-long long _wrap_kvtf_node_event_fd_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_kvtf_node_event_fd_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4278,7 +4919,7 @@ long long _wrap_kvtf_node_event_fd_flat_ebd3811d1f128684(long long _swig_go_0, _
 }
 
 
-long long _wrap_kvtf_node_poll_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_node_poll_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4303,7 +4944,7 @@ long long _wrap_kvtf_node_poll_flat_ebd3811d1f128684(long long _swig_go_0, _gosl
 }
 
 
-long long _wrap_kvtf_node_connect_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_kvtf_node_connect_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4330,7 +4971,7 @@ long long _wrap_kvtf_node_connect_flat_ebd3811d1f128684(long long _swig_go_0, _g
 }
 
 
-void _wrap_kvtf_peer_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
+void _wrap_kvtf_peer_destroy_flat_c9751b31300db8d6(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -4340,7 +4981,7 @@ void _wrap_kvtf_peer_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
 }
 
 
-long long _wrap_kvtf_peer_pull_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+long long _wrap_kvtf_peer_pull_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -4389,7 +5030,7 @@ long long _wrap_kvtf_peer_pull_flat_ebd3811d1f128684(long long _swig_go_0, long 
 }
 
 
-long long _wrap_kvtf_peer_push_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+long long _wrap_kvtf_peer_push_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -4436,7 +5077,7 @@ long long _wrap_kvtf_peer_push_flat_ebd3811d1f128684(long long _swig_go_0, long 
 }
 
 
-long long _wrap_kvtf_peer_submit_pull_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+long long _wrap_kvtf_peer_submit_pull_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -4467,7 +5108,7 @@ long long _wrap_kvtf_peer_submit_pull_flat_ebd3811d1f128684(long long _swig_go_0
 }
 
 
-long long _wrap_kvtf_peer_submit_push_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_kvtf_peer_submit_push_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -4508,7 +5149,121 @@ long long _wrap_kvtf_peer_submit_push_flat_ebd3811d1f128684(long long _swig_go_0
 }
 
 
-long long _wrap_kvtf_verifier_create_flat_ebd3811d1f128684(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_stream_open_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  {
+    arg2 = (uint8_t*)_swig_go_1.array;
+    arg3 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg4 = (uint8_t*)_swig_go_2.array;
+    arg5 = (size_t)_swig_go_2.len;
+  }
+  
+  result = (int64_t)kvtf_stream_open(arg1,(unsigned char const *)arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_stream_append_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  {
+    arg2 = (uint8_t*)_swig_go_1.array;
+    arg3 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg4 = (uint8_t*)_swig_go_2.array;
+    arg5 = (size_t)_swig_go_2.len;
+  }
+  
+  result = (int64_t)kvtf_stream_append(arg1,(unsigned char const *)arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_stream_finish_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+  int64_t arg1 ;
+  int64_t arg2 ;
+  uint8_t *arg3 = (uint8_t *) 0 ;
+  size_t arg4 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    arg3 = (uint8_t*)_swig_go_2.array;
+    arg4 = (size_t)_swig_go_2.len;
+  }
+  
+  result = (int64_t)kvtf_stream_finish(arg1,arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_kvtf_stream_destroy_flat_c9751b31300db8d6(long long _swig_go_0) {
+  int64_t arg1 ;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  
+  kvtf_stream_destroy(arg1);
+  
+}
+
+
+long long _wrap_kvtf_peer_submit_pull_stream_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6) {
+  int64_t arg1 ;
+  int64_t arg2 ;
+  uint8_t *arg3 = (uint8_t *) 0 ;
+  size_t arg4 ;
+  int64_t arg5 ;
+  int64_t arg6 ;
+  int64_t arg7 ;
+  uint8_t *arg8 = (uint8_t *) 0 ;
+  size_t arg9 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    arg3 = (uint8_t*)_swig_go_2.array;
+    arg4 = (size_t)_swig_go_2.len;
+  }
+  arg5 = (int64_t)_swig_go_3; 
+  arg6 = (int64_t)_swig_go_4; 
+  arg7 = (int64_t)_swig_go_5; 
+  {
+    arg8 = (uint8_t*)_swig_go_6.array;
+    arg9 = (size_t)_swig_go_6.len;
+  }
+  
+  result = (int64_t)kvtf_peer_submit_pull_stream(arg1,arg2,(unsigned char const *)arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_kvtf_verifier_create_flat_c9751b31300db8d6(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -4537,7 +5292,7 @@ long long _wrap_kvtf_verifier_create_flat_ebd3811d1f128684(_goslice_ _swig_go_0,
 }
 
 
-void _wrap_kvtf_verifier_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
+void _wrap_kvtf_verifier_destroy_flat_c9751b31300db8d6(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -4547,7 +5302,7 @@ void _wrap_kvtf_verifier_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
 }
 
 
-long long _wrap_kvtf_verifier_next_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_verifier_next_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4572,7 +5327,7 @@ long long _wrap_kvtf_verifier_next_flat_ebd3811d1f128684(long long _swig_go_0, _
 }
 
 
-long long _wrap_kvtf_verifier_drafted_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_kvtf_verifier_drafted_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4599,7 +5354,7 @@ long long _wrap_kvtf_verifier_drafted_flat_ebd3811d1f128684(long long _swig_go_0
 }
 
 
-long long _wrap_kvtf_verifier_loaded_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_kvtf_verifier_loaded_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4622,7 +5377,7 @@ long long _wrap_kvtf_verifier_loaded_flat_ebd3811d1f128684(long long _swig_go_0,
 }
 
 
-long long _wrap_kvtf_verifier_verified_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_kvtf_verifier_verified_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4655,7 +5410,7 @@ long long _wrap_kvtf_verifier_verified_flat_ebd3811d1f128684(long long _swig_go_
 }
 
 
-long long _wrap_kvtf_verifier_rechecked_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_kvtf_verifier_rechecked_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4678,7 +5433,7 @@ long long _wrap_kvtf_verifier_rechecked_flat_ebd3811d1f128684(long long _swig_go
 }
 
 
-long long _wrap_kvtf_verifier_rolled_back_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_kvtf_verifier_rolled_back_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4697,7 +5452,7 @@ long long _wrap_kvtf_verifier_rolled_back_flat_ebd3811d1f128684(long long _swig_
 }
 
 
-long long _wrap_kvtf_verifier_committed_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_kvtf_verifier_committed_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4716,7 +5471,7 @@ long long _wrap_kvtf_verifier_committed_flat_ebd3811d1f128684(long long _swig_go
 }
 
 
-long long _wrap_kvtf_verifier_cancel_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_kvtf_verifier_cancel_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4735,7 +5490,7 @@ long long _wrap_kvtf_verifier_cancel_flat_ebd3811d1f128684(long long _swig_go_0,
 }
 
 
-long long _wrap_kvtf_verifier_stats_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_verifier_stats_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4760,7 +5515,7 @@ long long _wrap_kvtf_verifier_stats_flat_ebd3811d1f128684(long long _swig_go_0, 
 }
 
 
-long long _wrap_kvtf_fidelity_classify_flat_ebd3811d1f128684(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_kvtf_fidelity_classify_flat_c9751b31300db8d6(_goslice_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   uint8_t *arg1 = (uint8_t *) 0 ;
   size_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -4809,7 +5564,7 @@ long long _wrap_kvtf_fidelity_classify_flat_ebd3811d1f128684(_goslice_ _swig_go_
 }
 
 
-long long _wrap_kvtf_meter_create_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_kvtf_meter_create_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4828,7 +5583,7 @@ long long _wrap_kvtf_meter_create_flat_ebd3811d1f128684(long long _swig_go_0, _g
 }
 
 
-void _wrap_kvtf_meter_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
+void _wrap_kvtf_meter_destroy_flat_c9751b31300db8d6(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -4838,7 +5593,7 @@ void _wrap_kvtf_meter_destroy_flat_ebd3811d1f128684(long long _swig_go_0) {
 }
 
 
-long long _wrap_kvtf_meter_json_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_meter_json_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4863,7 +5618,7 @@ long long _wrap_kvtf_meter_json_flat_ebd3811d1f128684(long long _swig_go_0, _gos
 }
 
 
-long long _wrap_kvtf_meter_advice_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_meter_advice_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4888,7 +5643,7 @@ long long _wrap_kvtf_meter_advice_flat_ebd3811d1f128684(long long _swig_go_0, _g
 }
 
 
-long long _wrap_kvtf_request_begin_flat_ebd3811d1f128684(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_request_begin_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
   size_t arg3 ;
@@ -4913,7 +5668,7 @@ long long _wrap_kvtf_request_begin_flat_ebd3811d1f128684(long long _swig_go_0, _
 }
 
 
-long long _wrap_kvtf_request_part_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_kvtf_request_part_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4936,7 +5691,7 @@ long long _wrap_kvtf_request_part_flat_ebd3811d1f128684(long long _swig_go_0, lo
 }
 
 
-long long _wrap_kvtf_request_attribute_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+long long _wrap_kvtf_request_attribute_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4963,7 +5718,7 @@ long long _wrap_kvtf_request_attribute_flat_ebd3811d1f128684(long long _swig_go_
 }
 
 
-long long _wrap_kvtf_request_first_token_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_request_first_token_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -4984,7 +5739,7 @@ long long _wrap_kvtf_request_first_token_flat_ebd3811d1f128684(long long _swig_g
 }
 
 
-long long _wrap_kvtf_request_count_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_kvtf_request_count_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -5009,7 +5764,7 @@ long long _wrap_kvtf_request_count_flat_ebd3811d1f128684(long long _swig_go_0, l
 }
 
 
-long long _wrap_kvtf_request_end_flat_ebd3811d1f128684(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_kvtf_request_end_flat_c9751b31300db8d6(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   uint8_t *arg3 = (uint8_t *) 0 ;

@@ -10,11 +10,16 @@ public final class Codec extends NativeObject {
   public static final class Options {
     public int groupTokens;
     public int groupChannels;
+    /** transform: raw bytes to stored bytes. */
+    public int ratio;
+    /** transform: see {@link Calibration}. */
+    public byte[] profile;
 
     public Options() {
       byte[] d = Native.defaults(FlatConstants.KVTF_RECORD_CODEC);
       groupTokens = (int) Native.word(d, FlatConstants.KVTF_CODEC_GROUP_TOKENS);
       groupChannels = (int) Native.word(d, FlatConstants.KVTF_CODEC_GROUP_CHANNELS);
+      ratio = (int) Native.word(d, FlatConstants.KVTF_CODEC_RATIO);
     }
   }
 
@@ -52,7 +57,8 @@ public final class Codec extends NativeObject {
 
   public Codec(Model model, String name, Options o) {
     super("codec", Flat::kvtf_codec_destroy, (h, error) ->
-        Flat.kvtf_codec_create(h[0], Native.utf8(name), Native.record(o.groupTokens, o.groupChannels), error), model);
+        Flat.kvtf_codec_create(h[0], Native.utf8(name), Native.record(o.groupTokens, o.groupChannels, o.ratio), o.profile,
+            error), model);
   }
 
   /** The most bytes that encode makes. */

@@ -46,6 +46,9 @@ public final class Model extends NativeObject {
     }
   }
 
+  /** The part of a model that one rank holds. */
+  public record Shard(int layerBegin, int layerEnd, int headBegin, int headEnd, int blockTokens) {}
+
   /** Bytes that belong to a token beside its id. */
   public record Extra(long token, byte[] data) {}
 
@@ -80,6 +83,20 @@ public final class Model extends NativeObject {
     } finally {
       other.state.leave();
     }
+  }
+
+  /** The whole model, in blocks of 16 tokens, to cut a part from. */
+  public Shard shard() {
+    byte[] s = onOutput("shard", 8 * FlatConstants.KVTF_SHARD_WORDS, Flat::kvtf_model_shard);
+    return new Shard((int) Native.word(s, FlatConstants.KVTF_SHARD_LAYER_BEGIN),
+        (int) Native.word(s, FlatConstants.KVTF_SHARD_LAYER_END), (int) Native.word(s, FlatConstants.KVTF_SHARD_HEAD_BEGIN),
+        (int) Native.word(s, FlatConstants.KVTF_SHARD_HEAD_END), (int) Native.word(s, FlatConstants.KVTF_SHARD_BLOCK_TOKENS));
+  }
+
+  /** Turns the rotary embedding of tokens of a view back (undo) or forth, in place. */
+  public void rope(View v, long tokenBegin, long tokens, boolean undo) {
+    on("rope", (model, error) -> Flat.kvtf_model_rope(model, v.record(), v.baseBytes(), v.tableBytes(), v.room(),
+        tokenBegin, tokens, undo ? 1 : 0, error));
   }
 
   /** The keys of all whole blocks, in order. */

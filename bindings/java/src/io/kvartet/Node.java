@@ -70,6 +70,11 @@ public final class Node extends NativeObject {
     return new Peer(this, url, timeoutMs);
   }
 
+  /** Opens a stream under a key. A peer may have asked for it before. */
+  public FrameStream openStream(byte[] key) {
+    return new FrameStream(this, key);
+  }
+
   public int eventFd() {
     return (int) on("event fd", Flat::kvtf_node_event_fd);
   }

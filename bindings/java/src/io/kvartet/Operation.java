@@ -5,12 +5,13 @@ import io.kvartet.internal.generated.FlatConstants;
 
 /** Runs beyond the call that submitted it. Close it when its results are read; that cancels one under way. */
 public final class Operation extends NativeObject {
-  /** What an operation reports when it ends. */
-  public record Completion(long id, int status, long itemsOk, long items, long bytes) {
+  /** What an operation reports when it ends, and a stream's for each part: then `part`, and itemsOk are in place. */
+  public record Completion(long id, int status, boolean part, long itemsOk, long items, long bytes) {
     static Completion of(byte[] packed, int index) {
       int at = index * FlatConstants.KVTF_COMPLETION_WORDS;
       return new Completion(Native.word(packed, at + FlatConstants.KVTF_COMPLETION_OPERATION),
           (int) Native.word(packed, at + FlatConstants.KVTF_COMPLETION_STATUS),
+          Native.word(packed, at + FlatConstants.KVTF_COMPLETION_KIND) == FlatConstants.KVTF_COMPLETION_PART,
           Native.word(packed, at + FlatConstants.KVTF_COMPLETION_ITEMS_OK),
           Native.word(packed, at + FlatConstants.KVTF_COMPLETION_ITEMS),
           Native.word(packed, at + FlatConstants.KVTF_COMPLETION_MOVED));
@@ -48,7 +49,7 @@ public final class Operation extends NativeObject {
     return Native.ints(packed, 0, packed.length / 4);
   }
 
-  /** What a pull brought for an item. */
+  /** What a pull brought for an item, or a part of a stream once it is in place. */
   public byte[] frame(int item) {
     return onOutput("frame", 4096, (h, buffer, error) -> Flat.kvtf_operation_frame(h, item, buffer, error));
   }

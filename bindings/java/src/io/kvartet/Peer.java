@@ -51,6 +51,15 @@ public final class Peer extends NativeObject {
         Native.lengths(frames), timeoutMs, error), node, this);
   }
 
+  /**
+   * Pulls a stream of up to `parts` frames, which fill up to `bytes`. Each part gives the node a completion with `part`
+   * set, from when on `frame(itemsOk - 1)` copies it; the stream's end gives one without.
+   */
+  public Operation submitPullStream(byte[] key, long bytes, int parts, long timeoutMs) {
+    return new Operation((h, error) -> Flat.kvtf_peer_submit_pull_stream(h[0], h[1], key, bytes, parts, timeoutMs, error),
+        node, this);
+  }
+
   private interface Both {
     long run(long node, long peer, ByteBuffer error);
   }

@@ -97,9 +97,27 @@ pub const KVTF_MODEL_ROPE_DIMS: i64 = 8;
 pub const KVTF_MODEL_ROPE_BASE: i64 = 9;
 pub const KVTF_MODEL_ROPE_MAGNITUDE: i64 = 10;
 pub const KVTF_MODEL_WORDS: i64 = 11;
+pub const KVTF_SHARD_LAYER_BEGIN: i64 = 0;
+pub const KVTF_SHARD_LAYER_END: i64 = 1;
+pub const KVTF_SHARD_HEAD_BEGIN: i64 = 2;
+pub const KVTF_SHARD_HEAD_END: i64 = 3;
+pub const KVTF_SHARD_BLOCK_TOKENS: i64 = 4;
+pub const KVTF_SHARD_WORDS: i64 = 5;
+pub const KVTF_CALIBRATION_GROUP_LAYERS: i64 = 0;
+pub const KVTF_CALIBRATION_RATIO_MIN: i64 = 1;
+pub const KVTF_CALIBRATION_LAYER_BEGIN: i64 = 2;
+pub const KVTF_CALIBRATION_LAYER_END: i64 = 3;
+pub const KVTF_CALIBRATION_HEAD_BEGIN: i64 = 4;
+pub const KVTF_CALIBRATION_HEAD_END: i64 = 5;
+pub const KVTF_CALIBRATION_WORDS: i64 = 6;
+pub const KVTF_CALIBRATION_INFO_DOCUMENTS: i64 = 0;
+pub const KVTF_CALIBRATION_INFO_TOKENS: i64 = 1;
+pub const KVTF_CALIBRATION_INFO_NONFINITE: i64 = 2;
+pub const KVTF_CALIBRATION_INFO_WORDS: i64 = 3;
 pub const KVTF_CODEC_GROUP_TOKENS: i64 = 0;
 pub const KVTF_CODEC_GROUP_CHANNELS: i64 = 1;
-pub const KVTF_CODEC_WORDS: i64 = 2;
+pub const KVTF_CODEC_RATIO: i64 = 2;
+pub const KVTF_CODEC_WORDS: i64 = 3;
 pub const KVTF_SPEC_LAYER_BEGIN: i64 = 0;
 pub const KVTF_SPEC_LAYER_END: i64 = 1;
 pub const KVTF_SPEC_EXEMPT_FIRST: i64 = 2;
@@ -203,6 +221,7 @@ pub const KVTF_RECORD_SPEC: i64 = 4;
 pub const KVTF_RECORD_VIEW: i64 = 5;
 pub const KVTF_RECORD_NODE: i64 = 6;
 pub const KVTF_RECORD_VERIFIER: i64 = 7;
+pub const KVTF_RECORD_CALIBRATION: i64 = 8;
 
 extern "C" {
     pub fn kvtf_abi_version() -> i64;
@@ -242,6 +261,23 @@ extern "C" {
     pub fn kvtf_model_fingerprint(model: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_model_canonical(model: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_model_compare(left: i64, right: i64, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_model_shard(model: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_model_rope(
+        model: i64,
+        view: *const u8,
+        view_len: usize,
+        bases: *const u8,
+        bases_len: usize,
+        table: *const u8,
+        table_len: usize,
+        memory: *mut u8,
+        memory_cap: usize,
+        token_begin: i64,
+        token_count: i64,
+        undo: i64,
+        err: *mut u8,
+        err_cap: usize,
+    ) -> i64;
     pub fn kvtf_keys_compute(
         model: i64,
         block_tokens: i64,
@@ -287,6 +323,8 @@ extern "C" {
         name_len: usize,
         options: *const u8,
         options_len: usize,
+        profile: *const u8,
+        profile_len: usize,
         err: *mut u8,
         err_cap: usize,
     ) -> i64;
@@ -354,6 +392,81 @@ extern "C" {
     ) -> i64;
     pub fn kvtf_frame_verify(frame: *const u8, frame_len: usize, err: *mut u8, err_cap: usize) -> i64;
     pub fn kvtf_frame_describe(
+        frame: *const u8,
+        frame_len: usize,
+        buf: *mut u8,
+        cap: usize,
+        err: *mut u8,
+        err_cap: usize,
+    ) -> i64;
+    pub fn kvtf_calibration_create(
+        model: i64,
+        options: *const u8,
+        options_len: usize,
+        err: *mut u8,
+        err_cap: usize,
+    ) -> i64;
+    pub fn kvtf_calibration_restore(
+        model: i64,
+        saved: *const u8,
+        saved_len: usize,
+        err: *mut u8,
+        err_cap: usize,
+    ) -> i64;
+    pub fn kvtf_calibration_destroy(calibration: i64);
+    pub fn kvtf_calibration_add(
+        calibration: i64,
+        view: *const u8,
+        view_len: usize,
+        bases: *const u8,
+        bases_len: usize,
+        table: *const u8,
+        table_len: usize,
+        memory: *mut u8,
+        memory_cap: usize,
+        token_begin: i64,
+        token_count: i64,
+        err: *mut u8,
+        err_cap: usize,
+    ) -> i64;
+    pub fn kvtf_calibration_progress(calibration: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_calibration_save(calibration: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_calibration_finish(calibration: i64, buf: *mut u8, cap: usize, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_profile_fingerprint(
+        profile: *const u8,
+        profile_len: usize,
+        buf: *mut u8,
+        cap: usize,
+        err: *mut u8,
+        err_cap: usize,
+    ) -> i64;
+    pub fn kvtf_profile_describe(
+        profile: *const u8,
+        profile_len: usize,
+        buf: *mut u8,
+        cap: usize,
+        err: *mut u8,
+        err_cap: usize,
+    ) -> i64;
+    pub fn kvtf_profile_key(
+        fingerprint: *const u8,
+        fingerprint_len: usize,
+        buf: *mut u8,
+        cap: usize,
+        err: *mut u8,
+        err_cap: usize,
+    ) -> i64;
+    pub fn kvtf_profile_wrap(
+        profile: *const u8,
+        profile_len: usize,
+        digest: *const u8,
+        digest_len: usize,
+        buf: *mut u8,
+        cap: usize,
+        err: *mut u8,
+        err_cap: usize,
+    ) -> i64;
+    pub fn kvtf_profile_unwrap(
         frame: *const u8,
         frame_len: usize,
         buf: *mut u8,
@@ -591,6 +704,21 @@ extern "C" {
         frames_len: usize,
         lengths: *const u8,
         lengths_len: usize,
+        timeout_ms: i64,
+        err: *mut u8,
+        err_cap: usize,
+    ) -> i64;
+    pub fn kvtf_stream_open(node: i64, key: *const u8, key_len: usize, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_stream_append(stream: i64, frame: *const u8, frame_len: usize, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_stream_finish(stream: i64, ok: i64, err: *mut u8, err_cap: usize) -> i64;
+    pub fn kvtf_stream_destroy(stream: i64);
+    pub fn kvtf_peer_submit_pull_stream(
+        node: i64,
+        peer: i64,
+        key: *const u8,
+        key_len: usize,
+        bytes: i64,
+        parts: i64,
         timeout_ms: i64,
         err: *mut u8,
         err_cap: usize,

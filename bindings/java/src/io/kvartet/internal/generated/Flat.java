@@ -85,6 +85,14 @@ public class Flat implements FlatConstants {
     return FlatJNI.kvtf_model_compare(left, right, err);
   }
 
+  public static long kvtf_model_shard(long model, Object buf, Object err) {
+    return FlatJNI.kvtf_model_shard(model, buf, err);
+  }
+
+  public static long kvtf_model_rope(long model, Object view, Object bases, Object table, Object memory, long token_begin, long token_count, long undo, Object err) {
+    return FlatJNI.kvtf_model_rope(model, view, bases, table, memory, token_begin, token_count, undo, err);
+  }
+
   public static long kvtf_keys_compute(long model, long block_tokens, Object ns, Object salt, Object tokens, Object extras, Object buf, Object err) {
     return FlatJNI.kvtf_keys_compute(model, block_tokens, ns, salt, tokens, extras, buf, err);
   }
@@ -97,8 +105,8 @@ public class Flat implements FlatConstants {
     return FlatJNI.kvtf_block_hashes(block_tokens, tokens, adapter, ns, buf, err);
   }
 
-  public static long kvtf_codec_create(long model, Object name, Object options, Object err) {
-    return FlatJNI.kvtf_codec_create(model, name, options, err);
+  public static long kvtf_codec_create(long model, Object name, Object options, Object profile, Object err) {
+    return FlatJNI.kvtf_codec_create(model, name, options, profile, err);
   }
 
   public static void kvtf_codec_destroy(long codec) {
@@ -123,6 +131,54 @@ public class Flat implements FlatConstants {
 
   public static long kvtf_frame_describe(Object frame, Object buf, Object err) {
     return FlatJNI.kvtf_frame_describe(frame, buf, err);
+  }
+
+  public static long kvtf_calibration_create(long model, Object options, Object err) {
+    return FlatJNI.kvtf_calibration_create(model, options, err);
+  }
+
+  public static long kvtf_calibration_restore(long model, Object saved, Object err) {
+    return FlatJNI.kvtf_calibration_restore(model, saved, err);
+  }
+
+  public static void kvtf_calibration_destroy(long calibration) {
+    FlatJNI.kvtf_calibration_destroy(calibration);
+  }
+
+  public static long kvtf_calibration_add(long calibration, Object view, Object bases, Object table, Object memory, long token_begin, long token_count, Object err) {
+    return FlatJNI.kvtf_calibration_add(calibration, view, bases, table, memory, token_begin, token_count, err);
+  }
+
+  public static long kvtf_calibration_progress(long calibration, Object buf, Object err) {
+    return FlatJNI.kvtf_calibration_progress(calibration, buf, err);
+  }
+
+  public static long kvtf_calibration_save(long calibration, Object buf, Object err) {
+    return FlatJNI.kvtf_calibration_save(calibration, buf, err);
+  }
+
+  public static long kvtf_calibration_finish(long calibration, Object buf, Object err) {
+    return FlatJNI.kvtf_calibration_finish(calibration, buf, err);
+  }
+
+  public static long kvtf_profile_fingerprint(Object profile, Object buf, Object err) {
+    return FlatJNI.kvtf_profile_fingerprint(profile, buf, err);
+  }
+
+  public static long kvtf_profile_describe(Object profile, Object buf, Object err) {
+    return FlatJNI.kvtf_profile_describe(profile, buf, err);
+  }
+
+  public static long kvtf_profile_key(Object fingerprint, Object buf, Object err) {
+    return FlatJNI.kvtf_profile_key(fingerprint, buf, err);
+  }
+
+  public static long kvtf_profile_wrap(Object profile, Object digest, Object buf, Object err) {
+    return FlatJNI.kvtf_profile_wrap(profile, digest, buf, err);
+  }
+
+  public static long kvtf_profile_unwrap(Object frame, Object buf, Object err) {
+    return FlatJNI.kvtf_profile_unwrap(frame, buf, err);
   }
 
   public static long kvtf_cache_open(long runtime, Object url, Object err) {
@@ -259,6 +315,26 @@ public class Flat implements FlatConstants {
 
   public static long kvtf_peer_submit_push(long node, long peer, Object keys, Object frames, Object lengths, long timeout_ms, Object err) {
     return FlatJNI.kvtf_peer_submit_push(node, peer, keys, frames, lengths, timeout_ms, err);
+  }
+
+  public static long kvtf_stream_open(long node, Object key, Object err) {
+    return FlatJNI.kvtf_stream_open(node, key, err);
+  }
+
+  public static long kvtf_stream_append(long stream, Object frame, Object err) {
+    return FlatJNI.kvtf_stream_append(stream, frame, err);
+  }
+
+  public static long kvtf_stream_finish(long stream, long ok, Object err) {
+    return FlatJNI.kvtf_stream_finish(stream, ok, err);
+  }
+
+  public static void kvtf_stream_destroy(long stream) {
+    FlatJNI.kvtf_stream_destroy(stream);
+  }
+
+  public static long kvtf_peer_submit_pull_stream(long node, long peer, Object key, long bytes, long parts, long timeout_ms, Object err) {
+    return FlatJNI.kvtf_peer_submit_pull_stream(node, peer, key, bytes, parts, timeout_ms, err);
   }
 
   public static long kvtf_verifier_create(Object options, Object eos, Object err) {

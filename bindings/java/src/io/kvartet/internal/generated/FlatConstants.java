@@ -119,9 +119,30 @@ public interface FlatConstants {
   public final static int KVTF_MODEL_ROPE_MAGNITUDE = KVTF_MODEL_ROPE_BASE + 1;
   public final static int KVTF_MODEL_WORDS = KVTF_MODEL_ROPE_MAGNITUDE + 1;
 
+  public final static int KVTF_SHARD_LAYER_BEGIN = 0;
+  public final static int KVTF_SHARD_LAYER_END = KVTF_SHARD_LAYER_BEGIN + 1;
+  public final static int KVTF_SHARD_HEAD_BEGIN = KVTF_SHARD_LAYER_END + 1;
+  public final static int KVTF_SHARD_HEAD_END = KVTF_SHARD_HEAD_BEGIN + 1;
+  public final static int KVTF_SHARD_BLOCK_TOKENS = KVTF_SHARD_HEAD_END + 1;
+  public final static int KVTF_SHARD_WORDS = KVTF_SHARD_BLOCK_TOKENS + 1;
+
+  public final static int KVTF_CALIBRATION_GROUP_LAYERS = 0;
+  public final static int KVTF_CALIBRATION_RATIO_MIN = KVTF_CALIBRATION_GROUP_LAYERS + 1;
+  public final static int KVTF_CALIBRATION_LAYER_BEGIN = KVTF_CALIBRATION_RATIO_MIN + 1;
+  public final static int KVTF_CALIBRATION_LAYER_END = KVTF_CALIBRATION_LAYER_BEGIN + 1;
+  public final static int KVTF_CALIBRATION_HEAD_BEGIN = KVTF_CALIBRATION_LAYER_END + 1;
+  public final static int KVTF_CALIBRATION_HEAD_END = KVTF_CALIBRATION_HEAD_BEGIN + 1;
+  public final static int KVTF_CALIBRATION_WORDS = KVTF_CALIBRATION_HEAD_END + 1;
+
+  public final static int KVTF_CALIBRATION_INFO_DOCUMENTS = 0;
+  public final static int KVTF_CALIBRATION_INFO_TOKENS = KVTF_CALIBRATION_INFO_DOCUMENTS + 1;
+  public final static int KVTF_CALIBRATION_INFO_NONFINITE = KVTF_CALIBRATION_INFO_TOKENS + 1;
+  public final static int KVTF_CALIBRATION_INFO_WORDS = KVTF_CALIBRATION_INFO_NONFINITE + 1;
+
   public final static int KVTF_CODEC_GROUP_TOKENS = 0;
   public final static int KVTF_CODEC_GROUP_CHANNELS = KVTF_CODEC_GROUP_TOKENS + 1;
-  public final static int KVTF_CODEC_WORDS = KVTF_CODEC_GROUP_CHANNELS + 1;
+  public final static int KVTF_CODEC_RATIO = KVTF_CODEC_GROUP_CHANNELS + 1;
+  public final static int KVTF_CODEC_WORDS = KVTF_CODEC_RATIO + 1;
 
   public final static int KVTF_SPEC_LAYER_BEGIN = 0;
   public final static int KVTF_SPEC_LAYER_END = KVTF_SPEC_LAYER_BEGIN + 1;
@@ -236,5 +257,6 @@ public interface FlatConstants {
   public final static int KVTF_RECORD_VIEW = 5;
   public final static int KVTF_RECORD_NODE = 6;
   public final static int KVTF_RECORD_VERIFIER = 7;
+  public final static int KVTF_RECORD_CALIBRATION = 8;
 
 }

@@ -782,6 +782,117 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1model_
 }
 
 
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1model_1shard(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+  jlong jresult = 0 ;
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  kvt_java_bytes_t bytes2 ;
+  kvt_java_bytes_t bytes4 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  {
+    if (KvtJavaBytes(jenv, jarg2, &bytes2) != 0) return 0;
+    arg2 = bytes2.data;
+    arg3 = bytes2.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg4, &bytes4) != 0) return 0;
+    arg4 = bytes4.data;
+    arg5 = bytes4.len;
+  }
+  result = (int64_t)kvtf_model_shard(arg1,arg2,arg3,arg4,arg5);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg2, &bytes2, 0); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg4, &bytes4, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1model_1rope(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jobject jarg8, jlong jarg10, jlong jarg11, jlong jarg12, jobject jarg13) {
+  jlong jresult = 0 ;
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  uint8_t *arg6 = (uint8_t *) 0 ;
+  size_t arg7 ;
+  uint8_t *arg8 = (uint8_t *) 0 ;
+  size_t arg9 ;
+  int64_t arg10 ;
+  int64_t arg11 ;
+  int64_t arg12 ;
+  uint8_t *arg13 = (uint8_t *) 0 ;
+  size_t arg14 ;
+  kvt_java_bytes_t bytes2 ;
+  kvt_java_bytes_t bytes4 ;
+  kvt_java_bytes_t bytes6 ;
+  kvt_java_bytes_t bytes8 ;
+  kvt_java_bytes_t bytes13 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  {
+    if (KvtJavaBytes(jenv, jarg2, &bytes2) != 0) return 0;
+    arg2 = bytes2.data;
+    arg3 = bytes2.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg4, &bytes4) != 0) return 0;
+    arg4 = bytes4.data;
+    arg5 = bytes4.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg6, &bytes6) != 0) return 0;
+    arg6 = bytes6.data;
+    arg7 = bytes6.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg8, &bytes8) != 0) return 0;
+    arg8 = bytes8.data;
+    arg9 = bytes8.len;
+  }
+  arg10 = (int64_t)jarg10; 
+  arg11 = (int64_t)jarg11; 
+  arg12 = (int64_t)jarg12; 
+  {
+    if (KvtJavaBytes(jenv, jarg13, &bytes13) != 0) return 0;
+    arg13 = bytes13.data;
+    arg14 = bytes13.len;
+  }
+  result = (int64_t)kvtf_model_rope(arg1,(unsigned char const *)arg2,arg3,(unsigned char const *)arg4,arg5,(unsigned char const *)arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg2, &bytes2, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg4, &bytes4, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg6, &bytes6, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg8, &bytes8, 0); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg13, &bytes13, 0); 
+  }
+  return jresult;
+}
+
+
 SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1keys_1compute(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jobject jarg5, jobject jarg7, jobject jarg9, jobject jarg11, jobject jarg13) {
   jlong jresult = 0 ;
   int64_t arg1 ;
@@ -989,7 +1100,7 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1block_
 }
 
 
-SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1codec_1create(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6) {
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1codec_1create(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jobject jarg8) {
   jlong jresult = 0 ;
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;
@@ -998,9 +1109,12 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1codec_
   size_t arg5 ;
   uint8_t *arg6 = (uint8_t *) 0 ;
   size_t arg7 ;
+  uint8_t *arg8 = (uint8_t *) 0 ;
+  size_t arg9 ;
   kvt_java_bytes_t bytes2 ;
   kvt_java_bytes_t bytes4 ;
   kvt_java_bytes_t bytes6 ;
+  kvt_java_bytes_t bytes8 ;
   int64_t result;
   
   (void)jenv;
@@ -1021,7 +1135,12 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1codec_
     arg6 = bytes6.data;
     arg7 = bytes6.len;
   }
-  result = (int64_t)kvtf_codec_create(arg1,(unsigned char const *)arg2,arg3,(unsigned char const *)arg4,arg5,arg6,arg7);
+  {
+    if (KvtJavaBytes(jenv, jarg8, &bytes8) != 0) return 0;
+    arg8 = bytes8.data;
+    arg9 = bytes8.len;
+  }
+  result = (int64_t)kvtf_codec_create(arg1,(unsigned char const *)arg2,arg3,(unsigned char const *)arg4,arg5,(unsigned char const *)arg6,arg7,arg8,arg9);
   jresult = (jlong)result; 
   {
     KvtJavaBytesEnd(jenv, jarg2, &bytes2, JNI_ABORT); 
@@ -1030,7 +1149,10 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1codec_
     KvtJavaBytesEnd(jenv, jarg4, &bytes4, JNI_ABORT); 
   }
   {
-    KvtJavaBytesEnd(jenv, jarg6, &bytes6, 0); 
+    KvtJavaBytesEnd(jenv, jarg6, &bytes6, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg8, &bytes8, 0); 
   }
   return jresult;
 }
@@ -1439,6 +1561,505 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1frame_
     arg6 = bytes5.len;
   }
   result = (int64_t)kvtf_frame_describe((unsigned char const *)arg1,arg2,arg3,arg4,arg5,arg6);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg1, &bytes1, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg3, &bytes3, 0); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg5, &bytes5, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1calibration_1create(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+  jlong jresult = 0 ;
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  kvt_java_bytes_t bytes2 ;
+  kvt_java_bytes_t bytes4 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  {
+    if (KvtJavaBytes(jenv, jarg2, &bytes2) != 0) return 0;
+    arg2 = bytes2.data;
+    arg3 = bytes2.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg4, &bytes4) != 0) return 0;
+    arg4 = bytes4.data;
+    arg5 = bytes4.len;
+  }
+  result = (int64_t)kvtf_calibration_create(arg1,(unsigned char const *)arg2,arg3,arg4,arg5);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg2, &bytes2, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg4, &bytes4, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1calibration_1restore(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+  jlong jresult = 0 ;
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  kvt_java_bytes_t bytes2 ;
+  kvt_java_bytes_t bytes4 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  {
+    if (KvtJavaBytes(jenv, jarg2, &bytes2) != 0) return 0;
+    arg2 = bytes2.data;
+    arg3 = bytes2.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg4, &bytes4) != 0) return 0;
+    arg4 = bytes4.data;
+    arg5 = bytes4.len;
+  }
+  result = (int64_t)kvtf_calibration_restore(arg1,(unsigned char const *)arg2,arg3,arg4,arg5);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg2, &bytes2, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg4, &bytes4, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT void JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1calibration_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
+  int64_t arg1 ;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  kvtf_calibration_destroy(arg1);
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1calibration_1add(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6, jobject jarg8, jlong jarg10, jlong jarg11, jobject jarg12) {
+  jlong jresult = 0 ;
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  uint8_t *arg6 = (uint8_t *) 0 ;
+  size_t arg7 ;
+  uint8_t *arg8 = (uint8_t *) 0 ;
+  size_t arg9 ;
+  int64_t arg10 ;
+  int64_t arg11 ;
+  uint8_t *arg12 = (uint8_t *) 0 ;
+  size_t arg13 ;
+  kvt_java_bytes_t bytes2 ;
+  kvt_java_bytes_t bytes4 ;
+  kvt_java_bytes_t bytes6 ;
+  kvt_java_bytes_t bytes8 ;
+  kvt_java_bytes_t bytes12 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  {
+    if (KvtJavaBytes(jenv, jarg2, &bytes2) != 0) return 0;
+    arg2 = bytes2.data;
+    arg3 = bytes2.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg4, &bytes4) != 0) return 0;
+    arg4 = bytes4.data;
+    arg5 = bytes4.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg6, &bytes6) != 0) return 0;
+    arg6 = bytes6.data;
+    arg7 = bytes6.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg8, &bytes8) != 0) return 0;
+    arg8 = bytes8.data;
+    arg9 = bytes8.len;
+  }
+  arg10 = (int64_t)jarg10; 
+  arg11 = (int64_t)jarg11; 
+  {
+    if (KvtJavaBytes(jenv, jarg12, &bytes12) != 0) return 0;
+    arg12 = bytes12.data;
+    arg13 = bytes12.len;
+  }
+  result = (int64_t)kvtf_calibration_add(arg1,(unsigned char const *)arg2,arg3,(unsigned char const *)arg4,arg5,(unsigned char const *)arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg2, &bytes2, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg4, &bytes4, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg6, &bytes6, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg8, &bytes8, 0); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg12, &bytes12, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1calibration_1progress(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+  jlong jresult = 0 ;
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  kvt_java_bytes_t bytes2 ;
+  kvt_java_bytes_t bytes4 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  {
+    if (KvtJavaBytes(jenv, jarg2, &bytes2) != 0) return 0;
+    arg2 = bytes2.data;
+    arg3 = bytes2.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg4, &bytes4) != 0) return 0;
+    arg4 = bytes4.data;
+    arg5 = bytes4.len;
+  }
+  result = (int64_t)kvtf_calibration_progress(arg1,arg2,arg3,arg4,arg5);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg2, &bytes2, 0); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg4, &bytes4, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1calibration_1save(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+  jlong jresult = 0 ;
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  kvt_java_bytes_t bytes2 ;
+  kvt_java_bytes_t bytes4 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  {
+    if (KvtJavaBytes(jenv, jarg2, &bytes2) != 0) return 0;
+    arg2 = bytes2.data;
+    arg3 = bytes2.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg4, &bytes4) != 0) return 0;
+    arg4 = bytes4.data;
+    arg5 = bytes4.len;
+  }
+  result = (int64_t)kvtf_calibration_save(arg1,arg2,arg3,arg4,arg5);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg2, &bytes2, 0); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg4, &bytes4, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1calibration_1finish(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+  jlong jresult = 0 ;
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  kvt_java_bytes_t bytes2 ;
+  kvt_java_bytes_t bytes4 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  {
+    if (KvtJavaBytes(jenv, jarg2, &bytes2) != 0) return 0;
+    arg2 = bytes2.data;
+    arg3 = bytes2.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg4, &bytes4) != 0) return 0;
+    arg4 = bytes4.data;
+    arg5 = bytes4.len;
+  }
+  result = (int64_t)kvtf_calibration_finish(arg1,arg2,arg3,arg4,arg5);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg2, &bytes2, 0); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg4, &bytes4, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1profile_1fingerprint(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5) {
+  jlong jresult = 0 ;
+  uint8_t *arg1 = (uint8_t *) 0 ;
+  size_t arg2 ;
+  uint8_t *arg3 = (uint8_t *) 0 ;
+  size_t arg4 ;
+  uint8_t *arg5 = (uint8_t *) 0 ;
+  size_t arg6 ;
+  kvt_java_bytes_t bytes1 ;
+  kvt_java_bytes_t bytes3 ;
+  kvt_java_bytes_t bytes5 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  {
+    if (KvtJavaBytes(jenv, jarg1, &bytes1) != 0) return 0;
+    arg1 = bytes1.data;
+    arg2 = bytes1.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg3, &bytes3) != 0) return 0;
+    arg3 = bytes3.data;
+    arg4 = bytes3.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg5, &bytes5) != 0) return 0;
+    arg5 = bytes5.data;
+    arg6 = bytes5.len;
+  }
+  result = (int64_t)kvtf_profile_fingerprint((unsigned char const *)arg1,arg2,arg3,arg4,arg5,arg6);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg1, &bytes1, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg3, &bytes3, 0); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg5, &bytes5, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1profile_1describe(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5) {
+  jlong jresult = 0 ;
+  uint8_t *arg1 = (uint8_t *) 0 ;
+  size_t arg2 ;
+  uint8_t *arg3 = (uint8_t *) 0 ;
+  size_t arg4 ;
+  uint8_t *arg5 = (uint8_t *) 0 ;
+  size_t arg6 ;
+  kvt_java_bytes_t bytes1 ;
+  kvt_java_bytes_t bytes3 ;
+  kvt_java_bytes_t bytes5 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  {
+    if (KvtJavaBytes(jenv, jarg1, &bytes1) != 0) return 0;
+    arg1 = bytes1.data;
+    arg2 = bytes1.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg3, &bytes3) != 0) return 0;
+    arg3 = bytes3.data;
+    arg4 = bytes3.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg5, &bytes5) != 0) return 0;
+    arg5 = bytes5.data;
+    arg6 = bytes5.len;
+  }
+  result = (int64_t)kvtf_profile_describe((unsigned char const *)arg1,arg2,arg3,arg4,arg5,arg6);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg1, &bytes1, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg3, &bytes3, 0); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg5, &bytes5, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1profile_1key(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5) {
+  jlong jresult = 0 ;
+  uint8_t *arg1 = (uint8_t *) 0 ;
+  size_t arg2 ;
+  uint8_t *arg3 = (uint8_t *) 0 ;
+  size_t arg4 ;
+  uint8_t *arg5 = (uint8_t *) 0 ;
+  size_t arg6 ;
+  kvt_java_bytes_t bytes1 ;
+  kvt_java_bytes_t bytes3 ;
+  kvt_java_bytes_t bytes5 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  {
+    if (KvtJavaBytes(jenv, jarg1, &bytes1) != 0) return 0;
+    arg1 = bytes1.data;
+    arg2 = bytes1.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg3, &bytes3) != 0) return 0;
+    arg3 = bytes3.data;
+    arg4 = bytes3.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg5, &bytes5) != 0) return 0;
+    arg5 = bytes5.data;
+    arg6 = bytes5.len;
+  }
+  result = (int64_t)kvtf_profile_key((unsigned char const *)arg1,arg2,arg3,arg4,arg5,arg6);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg1, &bytes1, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg3, &bytes3, 0); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg5, &bytes5, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1profile_1wrap(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5, jobject jarg7) {
+  jlong jresult = 0 ;
+  uint8_t *arg1 = (uint8_t *) 0 ;
+  size_t arg2 ;
+  uint8_t *arg3 = (uint8_t *) 0 ;
+  size_t arg4 ;
+  uint8_t *arg5 = (uint8_t *) 0 ;
+  size_t arg6 ;
+  uint8_t *arg7 = (uint8_t *) 0 ;
+  size_t arg8 ;
+  kvt_java_bytes_t bytes1 ;
+  kvt_java_bytes_t bytes3 ;
+  kvt_java_bytes_t bytes5 ;
+  kvt_java_bytes_t bytes7 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  {
+    if (KvtJavaBytes(jenv, jarg1, &bytes1) != 0) return 0;
+    arg1 = bytes1.data;
+    arg2 = bytes1.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg3, &bytes3) != 0) return 0;
+    arg3 = bytes3.data;
+    arg4 = bytes3.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg5, &bytes5) != 0) return 0;
+    arg5 = bytes5.data;
+    arg6 = bytes5.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg7, &bytes7) != 0) return 0;
+    arg7 = bytes7.data;
+    arg8 = bytes7.len;
+  }
+  result = (int64_t)kvtf_profile_wrap((unsigned char const *)arg1,arg2,(unsigned char const *)arg3,arg4,arg5,arg6,arg7,arg8);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg1, &bytes1, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg3, &bytes3, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg5, &bytes5, 0); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg7, &bytes7, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1profile_1unwrap(JNIEnv *jenv, jclass jcls, jobject jarg1, jobject jarg3, jobject jarg5) {
+  jlong jresult = 0 ;
+  uint8_t *arg1 = (uint8_t *) 0 ;
+  size_t arg2 ;
+  uint8_t *arg3 = (uint8_t *) 0 ;
+  size_t arg4 ;
+  uint8_t *arg5 = (uint8_t *) 0 ;
+  size_t arg6 ;
+  kvt_java_bytes_t bytes1 ;
+  kvt_java_bytes_t bytes3 ;
+  kvt_java_bytes_t bytes5 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  {
+    if (KvtJavaBytes(jenv, jarg1, &bytes1) != 0) return 0;
+    arg1 = bytes1.data;
+    arg2 = bytes1.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg3, &bytes3) != 0) return 0;
+    arg3 = bytes3.data;
+    arg4 = bytes3.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg5, &bytes5) != 0) return 0;
+    arg5 = bytes5.data;
+    arg6 = bytes5.len;
+  }
+  result = (int64_t)kvtf_profile_unwrap((unsigned char const *)arg1,arg2,arg3,arg4,arg5,arg6);
   jresult = (jlong)result; 
   {
     KvtJavaBytesEnd(jenv, jarg1, &bytes1, JNI_ABORT); 
@@ -3008,6 +3629,159 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1peer_1
   }
   {
     KvtJavaBytesEnd(jenv, jarg10, &bytes10, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1stream_1open(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+  jlong jresult = 0 ;
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  kvt_java_bytes_t bytes2 ;
+  kvt_java_bytes_t bytes4 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  {
+    if (KvtJavaBytes(jenv, jarg2, &bytes2) != 0) return 0;
+    arg2 = bytes2.data;
+    arg3 = bytes2.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg4, &bytes4) != 0) return 0;
+    arg4 = bytes4.data;
+    arg5 = bytes4.len;
+  }
+  result = (int64_t)kvtf_stream_open(arg1,(unsigned char const *)arg2,arg3,arg4,arg5);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg2, &bytes2, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg4, &bytes4, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1stream_1append(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4) {
+  jlong jresult = 0 ;
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  kvt_java_bytes_t bytes2 ;
+  kvt_java_bytes_t bytes4 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  {
+    if (KvtJavaBytes(jenv, jarg2, &bytes2) != 0) return 0;
+    arg2 = bytes2.data;
+    arg3 = bytes2.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg4, &bytes4) != 0) return 0;
+    arg4 = bytes4.data;
+    arg5 = bytes4.len;
+  }
+  result = (int64_t)kvtf_stream_append(arg1,(unsigned char const *)arg2,arg3,arg4,arg5);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg2, &bytes2, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg4, &bytes4, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1stream_1finish(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3) {
+  jlong jresult = 0 ;
+  int64_t arg1 ;
+  int64_t arg2 ;
+  uint8_t *arg3 = (uint8_t *) 0 ;
+  size_t arg4 ;
+  kvt_java_bytes_t bytes3 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  arg2 = (int64_t)jarg2; 
+  {
+    if (KvtJavaBytes(jenv, jarg3, &bytes3) != 0) return 0;
+    arg3 = bytes3.data;
+    arg4 = bytes3.len;
+  }
+  result = (int64_t)kvtf_stream_finish(arg1,arg2,arg3,arg4);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg3, &bytes3, 0); 
+  }
+  return jresult;
+}
+
+
+SWIGEXPORT void JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1stream_1destroy(JNIEnv *jenv, jclass jcls, jlong jarg1) {
+  int64_t arg1 ;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  kvtf_stream_destroy(arg1);
+}
+
+
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1peer_1submit_1pull_1stream(JNIEnv *jenv, jclass jcls, jlong jarg1, jlong jarg2, jobject jarg3, jlong jarg5, jlong jarg6, jlong jarg7, jobject jarg8) {
+  jlong jresult = 0 ;
+  int64_t arg1 ;
+  int64_t arg2 ;
+  uint8_t *arg3 = (uint8_t *) 0 ;
+  size_t arg4 ;
+  int64_t arg5 ;
+  int64_t arg6 ;
+  int64_t arg7 ;
+  uint8_t *arg8 = (uint8_t *) 0 ;
+  size_t arg9 ;
+  kvt_java_bytes_t bytes3 ;
+  kvt_java_bytes_t bytes8 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  arg2 = (int64_t)jarg2; 
+  {
+    if (KvtJavaBytes(jenv, jarg3, &bytes3) != 0) return 0;
+    arg3 = bytes3.data;
+    arg4 = bytes3.len;
+  }
+  arg5 = (int64_t)jarg5; 
+  arg6 = (int64_t)jarg6; 
+  arg7 = (int64_t)jarg7; 
+  {
+    if (KvtJavaBytes(jenv, jarg8, &bytes8) != 0) return 0;
+    arg8 = bytes8.data;
+    arg9 = bytes8.len;
+  }
+  result = (int64_t)kvtf_peer_submit_pull_stream(arg1,arg2,(unsigned char const *)arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg3, &bytes3, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg8, &bytes8, 0); 
   }
   return jresult;
 }
