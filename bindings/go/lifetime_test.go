@@ -40,6 +40,35 @@ func TestClosedHandle(t *testing.T) {
 	ok(t, must(t, v, err).Close())
 	_, err = v.Next()
 	refused(t, err, ErrClosed)
+	// Every other kind of object.
+	server, _, peer := streamPair(t, m)
+	stream, err := server.OpenStream(Key{1})
+	ok(t, must(t, stream, err).Close())
+	refused(t, stream.Append(list[0]), ErrClosed, "stream")
+	refused(t, stream.Finish(), ErrClosed)
+	calibration, err := NewCalibration(m, nil)
+	ok(t, must(t, calibration, err).Close())
+	refused(t, calibration.Add(viewOf(16), 0, 16), ErrClosed, "calibration")
+	_, err = calibration.Finish()
+	refused(t, err, ErrClosed)
+	memory, err := NewMemory(16)
+	ok(t, must(t, memory, err).Close())
+	refused(t, memory.Read(0, nil), ErrClosed, "memory")
+	meter, err := NewMeter(r)
+	ok(t, must(t, meter, err).Close())
+	_, err = meter.JSON()
+	refused(t, err, ErrClosed, "meter")
+	node, err := OpenNode(r, m, DefaultNodeOptions())
+	ok(t, must(t, node, err).Close())
+	_, err = node.Connect("tcp://127.0.0.1:1", wait)
+	refused(t, err, ErrClosed, "node")
+	_, err = node.OpenStream(Key{1})
+	refused(t, err, ErrClosed)
+	o, err := peer.SubmitPullStream(Key{2}, 64, 1, wait)
+	ok(t, must(t, o, err).Close())
+	_, err = o.Frame(0)
+	refused(t, err, ErrClosed, "operation")
+	refused(t, o.Cancel(), ErrClosed)
 	// Below the layer: a stale handle is an error of the library's own.
 	_, err = call("get", func(text []byte) int64 { return rawGet(m.ref.handle, keys[0][:], text) })
 	refused(t, err, ErrWrongHandle)
@@ -79,6 +108,8 @@ func TestConcurrentClose(t *testing.T) {
 	for round := 0; round < 20; round++ {
 		c, err := OpenCache(r, "mem:?capacity=16MiB")
 		must(t, c, err)
+		o, err := c.SubmitPut(keys, list, wait)
+		must(t, o, err)
 		var all sync.WaitGroup
 		var bad atomic.Value
 		for worker := 0; worker < 8; worker++ {
@@ -87,10 +118,15 @@ func TestConcurrentClose(t *testing.T) {
 				defer all.Done()
 				for i := 0; i < 50; i++ {
 					var err error
-					if worker%2 == 0 {
+					switch worker % 4 {
+					case 0:
 						err = c.Close()
-					} else {
+					case 1:
 						err = c.Put(&keys[0], list[0], wait)
+					case 2:
+						err = o.Close()
+					case 3:
+						_, err = o.Wait(wait)
 					}
 					if err != nil && !errors.Is(err, ErrBusy) && !errors.Is(err, ErrClosed) {
 						bad.Store(err)
@@ -102,6 +138,7 @@ func TestConcurrentClose(t *testing.T) {
 		if err := bad.Load(); err != nil {
 			t.Fatal(err)
 		}
+		ok(t, o.Close())
 		ok(t, c.Close())
 	}
 }
@@ -193,6 +230,12 @@ func TestManyCallsNoLeak(t *testing.T) {
 			_, err = must(t, v, err).Next()
 			ok(t, err)
 			ok(t, v.Close())
+			o, err := c.SubmitPut(keys, list, wait)
+			_, err = must(t, o, err).Wait(wait)
+			ok(t, err)
+			ok(t, o.Close())
+			calibration, err := NewCalibration(m, nil)
+			ok(t, must(t, calibration, err).Close())
 			_, err = NewCodec(m, "zip", nil)
 			refused(t, err, ErrUnsupported)
 		}

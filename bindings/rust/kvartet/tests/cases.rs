@@ -253,17 +253,6 @@ fn keys_equal_vectors() {
     assert_eq!(hashes(b"", b"tenant-a"), [2130915519417463704, 13676355973429745432]);
 }
 
-/// A finite f16.
-fn half(bytes: &[u8]) -> f64 {
-    let x = u16::from_le_bytes([bytes[0], bytes[1]]);
-    let (exponent, mantissa) = (i32::from(x >> 10 & 31), f64::from(x & 1023) / 1024.0);
-    if exponent == 0 {
-        mantissa * 2f64.powi(-14)
-    } else {
-        (1.0 + mantissa) * 2f64.powi(exponent - 15)
-    }
-}
-
 #[test]
 fn codec_lossy_and_described() {
     let codec = codec(&model(), "kivi4").unwrap();

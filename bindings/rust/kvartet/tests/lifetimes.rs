@@ -25,6 +25,31 @@ fn closed_handle() {
     let mut verifier = Verifier::new(&toy_options(4)).unwrap();
     verifier.close().unwrap();
     refused(verifier.next(), Status::CLOSED, &[]);
+    // Every other kind of object.
+    let runtime = runtime();
+    let node = Node::open(&runtime, &model, &NodeOptions::default()).unwrap();
+    let mut stream = node.open_stream(&keys[0]).unwrap();
+    stream.close().unwrap();
+    refused(stream.append(&list[0]), Status::CLOSED, &["stream"]);
+    refused(stream.finish(), Status::CLOSED, &[]);
+    node.close().unwrap();
+    refused(node.connect("tcp://127.0.0.1:1", WAIT), Status::CLOSED, &["node"]);
+    refused(node.open_stream(&keys[0]), Status::CLOSED, &[]);
+    let calibration = Calibration::new(&model, &CalibrationOptions::default()).unwrap();
+    calibration.close().unwrap();
+    refused(calibration.finish(), Status::CLOSED, &["calibration"]);
+    refused(calibration.progress(), Status::CLOSED, &[]);
+    let memory = Memory::new(16).unwrap();
+    memory.close().unwrap();
+    refused(memory.read(0, &mut []), Status::CLOSED, &["memory"]);
+    let meter = Meter::new(&runtime).unwrap();
+    meter.close().unwrap();
+    refused(meter.json(), Status::CLOSED, &["meter"]);
+    let open = kit::cache();
+    let operation = open.submit_put(&keys, &slices(&list), WAIT).unwrap();
+    operation.close().unwrap();
+    refused(operation.wait(WAIT), Status::CLOSED, &["operation"]);
+    refused(operation.cancel(), Status::CLOSED, &[]);
     // Below the layer: an invented handle is an error of the library's own.
     for handle in [4 << 56 | 9999, 0, -5, i64::MAX] {
         let key = keys[0].0;
@@ -66,12 +91,18 @@ fn concurrent_close() {
     let (keys, list) = frames(&model, 1);
     for _ in 0..20 {
         let cache = cache();
+        let operation = cache.submit_put(&keys, &slices(&list), WAIT).unwrap();
         thread::scope(|scope| {
             for worker in 0..8 {
-                let (cache, keys, list) = (&cache, &keys, &list);
+                let (cache, operation, keys, list) = (&cache, &operation, &keys, &list);
                 scope.spawn(move || {
                     for _ in 0..50 {
-                        let done = if worker % 2 == 0 { cache.close() } else { cache.put(&keys[0], &list[0], WAIT) };
+                        let done = match worker % 4 {
+                            0 => cache.close(),
+                            1 => cache.put(&keys[0], &list[0], WAIT),
+                            2 => operation.close(),
+                            _ => operation.wait(WAIT).map(|_| ()),
+                        };
                         if let Err(error) = done {
                             assert!(error.status == Status::BUSY || error.status == Status::CLOSED, "{}", error);
                         }
@@ -79,6 +110,7 @@ fn concurrent_close() {
                 });
             }
         });
+        operation.close().unwrap();
         cache.close().unwrap();
     }
 }

@@ -23,6 +23,8 @@ fn many_calls_no_leak() {
             refused(cache.get(&Key([9; 36])), Status::NOT_FOUND, &[]);
             codec(&model, "raw").unwrap();
             Verifier::new(&toy_options(4)).unwrap().next().unwrap();
+            cache.submit_put(&keys, &slices(&list), WAIT).unwrap().wait(WAIT).unwrap();
+            Calibration::new(&model, &CalibrationOptions::default()).unwrap();
             refused(codec(&model, "zip"), Status::UNSUPPORTED, &[]);
         }
     };

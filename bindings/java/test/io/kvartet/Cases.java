@@ -5,6 +5,7 @@ import static io.kvartet.Kit.check;
 import static io.kvartet.Kit.emptyView;
 import static io.kvartet.Kit.equal;
 import static io.kvartet.Kit.frames;
+import static io.kvartet.Kit.half;
 import static io.kvartet.Kit.hex;
 import static io.kvartet.Kit.modelOptions;
 import static io.kvartet.Kit.refused;
@@ -324,14 +325,6 @@ final class Cases {
         check(Math.abs(half(v.memory, i) - half(loaded.memory, i)) < 0.15, "element " + i / 2);
       }
     }
-  }
-
-  /** A finite f16. */
-  private static double half(ByteBuffer b, int at) {
-    int x = (b.get(at) & 0xff) | (b.get(at + 1) & 0xff) << 8;
-    int exponent = x >> 10 & 31;
-    double mantissa = (x & 1023) / 1024.0;
-    return exponent == 0 ? mantissa * Math.pow(2, -14) : (1 + mantissa) * Math.pow(2, exponent - 15);
   }
 
   static int statusOf(Runnable call) {

@@ -93,6 +93,14 @@ final class Kit {
     return new Frames(keys, frames);
   }
 
+  /** A finite f16. */
+  static double half(ByteBuffer b, int at) {
+    int x = (b.get(at) & 0xff) | (b.get(at + 1) & 0xff) << 8;
+    int exponent = x >> 10 & 31;
+    double mantissa = (x & 1023) / 1024.0;
+    return exponent == 0 ? mantissa * Math.pow(2, -14) : (1 + mantissa) * Math.pow(2, exponent - 15);
+  }
+
   static String hex(byte[] bytes) {
     return HexFormat.of().formatHex(bytes);
   }

@@ -38,6 +38,31 @@ final class Lifetimes {
       Verifier v = new Verifier(toyOptions(4));
       v.close();
       refused(Status.CLOSED, v::next);
+      // Every other kind of object.
+      Node node = new Node(r, m, new Node.Options());
+      FrameStream stream = node.openStream(f.keys().get(0));
+      stream.close();
+      node.close();
+      Calibration calibration = new Calibration(m, new Calibration.Options());
+      calibration.close();
+      Memory memory = new Memory(16);
+      memory.close();
+      Meter meter = new Meter(r);
+      meter.close();
+      refused(Status.CLOSED, () -> stream.append(ByteBuffer.wrap(f.frames().get(0))), "stream");
+      refused(Status.CLOSED, stream::finish);
+      refused(Status.CLOSED, () -> node.connect("tcp://127.0.0.1:1", WAIT), "node");
+      refused(Status.CLOSED, () -> node.openStream(f.keys().get(0)));
+      refused(Status.CLOSED, calibration::finish, "calibration");
+      refused(Status.CLOSED, calibration::progress);
+      refused(Status.CLOSED, () -> memory.read(0, new byte[1]), "memory");
+      refused(Status.CLOSED, meter::json, "meter");
+      try (Cache open = new Cache(r, "mem:?capacity=1MiB")) {
+        Operation operation = open.submitPut(f.keys(), f.frames(), WAIT);
+        operation.close();
+        refused(Status.CLOSED, () -> operation.await(WAIT), "operation");
+        refused(Status.CLOSED, operation::cancel);
+      }
       // Below the layer: a stale or foreign handle is an error of the library's own.
       byte[] key = f.keys().get(0);
       m.on("get", (model, unused) -> {
@@ -89,18 +114,16 @@ final class Lifetimes {
       Kit.Frames f = frames(m, 1);
       for (int round = 0; round < 20; ++round) {
         Cache c = new Cache(r, "mem:?capacity=16MiB");
+        Operation o = c.submitPut(f.keys(), f.frames(), WAIT);
+        List<Runnable> calls = List.of(c::close, () -> c.put(f.keys().get(0), f.frames().get(0), WAIT), o::close,
+            () -> o.await(WAIT));
         parallel(8, worker -> {
           for (int i = 0; i < 50; ++i) {
-            int status = Cases.statusOf(() -> {
-              if (worker % 2 == 0) {
-                c.close();
-              } else {
-                c.put(f.keys().get(0), f.frames().get(0), WAIT);
-              }
-            });
+            int status = Cases.statusOf(calls.get(worker % 4));
             check(status == Status.OK || status == Status.BUSY || status == Status.CLOSED, Status.name(status));
           }
         });
+        o.close();
         c.close();
       }
     }
@@ -189,6 +212,8 @@ final class Lifetimes {
     ByteBuffer room = ByteBuffer.allocateDirect(frame.remaining());
     byte[] missing = new byte[36];
     missing[0] = 9;
+    byte[] copy = new byte[frame.remaining()];
+    frame.duplicate().get(copy);
     for (int i = 0; i < calls; i += 10) {
       c.put(key, frame, WAIT);
       c.get(key, room);
@@ -197,6 +222,10 @@ final class Lifetimes {
       try (Verifier v = new Verifier(toyOptions(4))) {
         v.next();
       }
+      try (Operation o = c.submitPut(List.of(key), List.of(copy), WAIT)) {
+        o.await(WAIT);
+      }
+      new Calibration(m, new Calibration.Options()).close();
       refused(Status.UNSUPPORTED, () -> new Codec(m, "zip"));
     }
   }

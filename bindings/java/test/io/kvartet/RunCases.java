@@ -12,7 +12,7 @@ final class RunCases {
   public static void main(String[] args) throws Exception {
     int passed = 0;
     int failed = 0;
-    for (Class<?> suite : List.of(Cases.class, BadInput.class, Lifetimes.class)) {
+    for (Class<?> suite : List.of(Cases.class, BadInput.class, Transforms.class, Lifetimes.class)) {
       for (Method method : suite.getDeclaredMethods()) {
         if (Modifier.isPrivate(method.getModifiers()) || method.getParameterCount() > 0 || method.isSynthetic()
             || method.getReturnType() != void.class) {

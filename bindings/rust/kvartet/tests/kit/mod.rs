@@ -77,6 +77,17 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{:02x}", b)).collect()
 }
 
+/// A finite f16.
+pub fn half(bytes: &[u8]) -> f64 {
+    let x = u16::from_le_bytes([bytes[0], bytes[1]]);
+    let (exponent, mantissa) = (i32::from(x >> 10 & 31), f64::from(x & 1023) / 1024.0);
+    if exponent == 0 {
+        mantissa * 2f64.powi(-14)
+    } else {
+        (1.0 + mantissa) * 2f64.powi(exponent - 15)
+    }
+}
+
 pub const VOCABULARY: i32 = 97;
 pub const TOKENS: u64 = 60;
 pub const PROMPT: u64 = 5;
