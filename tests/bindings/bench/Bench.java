@@ -11,6 +11,7 @@ import java.util.List;
 /** bench.c in Java. */
 public final class Bench {
   static final int COUNT = 128;
+  static final int ROUNDS = 4;
   static final int BLOCK = 16;
 
   public static void main(String[] args) throws Exception {
@@ -40,13 +41,16 @@ public final class Bench {
       ByteBuffer buffer = ByteBuffer.allocateDirect(frames[0].capacity() + 4096);
       BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
       while (lines.readLine() != null) {
-        long begun = System.nanoTime();
-        for (int i = 0; i < COUNT; ++i) {
-          cache.put(keys.get(i), frames[i], 5000);
-          cache.get(keys.get(i), buffer);
+        long took = 0;
+        for (int round = 0; round < ROUNDS; ++round) {
+          long begun = System.nanoTime();
+          for (int i = 0; i < COUNT; ++i) {
+            cache.put(keys.get(i), frames[i], 5000);
+            cache.get(keys.get(i), buffer);
+          }
+          took += System.nanoTime() - begun;
+          cache.remove(keys);
         }
-        long took = System.nanoTime() - begun;
-        cache.remove(keys);
         System.out.println(took);
       }
     }
