@@ -1,5 +1,5 @@
-// Products of many threads at once: the archive we link hands one work buffer to two threads unless calls for
-// buffers are kept apart.
+// What OpenBLAS does wrong for us unless it is kept from it: one work buffer for two threads, and the slowest
+// kernels on processors that are newer than itself.
 #include "codec/transform/blas.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <thread>
 #include <vector>
+
+extern "C" const char* openblas_get_corename();
 
 namespace kvt::blas {
 namespace {
@@ -43,6 +45,22 @@ TEST(BlasTest, ThreadsDoNotDisturbEachOthersProducts) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
 }
+
+#if defined(__x86_64__)
+TEST(BlasTest, KernelsFollowTheProcessorsFeatures) {
+  const std::vector<float> a = Pattern(1);
+  Product(a, a);  // OpenBLAS chooses at its first call
+  const char* const name = openblas_get_corename();
+  if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd")) {
+    EXPECT_STRCASEEQ(name, "SkylakeX");
+  } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    EXPECT_STRCASEEQ(name, "Haswell");
+  } else {
+    EXPECT_NE(name, nullptr);
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace kvt::blas
