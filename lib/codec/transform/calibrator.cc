@@ -5,6 +5,7 @@
 #include "codec/rows.h"
 #include "codec/transform/blas.h"
 #include "codec/transform/turn_table.h"
+#include "common/lossy.h"
 #include "cpu/transform_rows.h"
 
 namespace kvt {
@@ -148,7 +149,8 @@ void Calibrator::AddTile(const View& view, uint64_t begin, size_t count) {
       for (size_t c = 0; c < width; ++c) sums.sum[c] += double{row[c]};
       if (slots[t] == RowSample::kNone) continue;
       uint16_t* kept = sample_.Row(slots[t]) + sums.sample_column;
-      for (size_t c = 0; c < width; ++c) kept[c] = kernels::F32ToF16(row[c]);
+      // Relative to the shift, a row may be beyond what an f16 holds.
+      for (size_t c = 0; c < width; ++c) kept[c] = kernels::F32ToF16(kernels::Clamp(row[c]));
     }
   }
   info_.tokens += count;

@@ -65,6 +65,8 @@ class Calibrator {
 
   Calibrator(std::shared_ptr<const Model> model, const CalibrationOptions& options);
 
+  // Whether so many rows can have these sums.
+  static bool IsPlausible(const Sums& sums, uint64_t tokens);
   static Status CheckOptions(const Model& model, CalibrationOptions* options);
   Status CheckView(const View& view, uint64_t begin, uint64_t count) const;
   // Rows of `count` tokens, RoPE undone, relative to `mean`, into tile_.

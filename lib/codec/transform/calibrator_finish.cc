@@ -77,11 +77,21 @@ void ForPlan(const ProfileFacts& facts, const std::vector<Projected>& projected,
   }
 }
 
+// Computed once: the same for every calibration.
+const Books& NormalBooks() {
+  static const Books books = [] {
+    Books fitted;
+    std::vector<float> normal = NormalSamples();
+    for (uint32_t bits = 1; bits <= kBookBitsMax; ++bits) fitted[bits] = FitBook(bits, &normal);
+    return fitted;
+  }();
+  return books;
+}
+
 // Fits each width's book on the components that have it at the measured ratios, beginning with the normal
 // distribution's books, and counts escapes.
 void FitBooks(const std::vector<Projected>& projected, ProfileFacts* facts) {
-  std::vector<float> normal = NormalSamples();
-  for (uint32_t bits = 1; bits <= kBookBitsMax; ++bits) facts->books[bits] = FitBook(bits, &normal);
+  facts->books = NormalBooks();
   for (int round = 0; round < kFitRounds; ++round) {
     Samples samples;
     for (const uint32_t ratio : kMeasuredRatios) {

@@ -48,15 +48,41 @@ void Values(Archive* archive, std::vector<T>* values) {
   archive->Bytes(values->data(), values->size() * sizeof(T));
 }
 
+// A row of f16 values has less, RoPE undone; and nothing that is computed with as much overflows.
+constexpr double kRowMax = 1e9;
+// More tokens than any calibration sees; counts do not overflow from there.
+constexpr uint64_t kTokensMax = uint64_t{1} << 48;
+
 template <typename T>
-bool AllFinite(const std::vector<T>& values) {
+bool AllWithin(const std::vector<T>& values, double most) {
   for (const T value : values) {
-    if (!std::isfinite(value)) return false;
+    if (!(std::fabs(double{value}) <= most)) return false;
+  }
+  return true;
+}
+
+bool AllFinite(const std::vector<uint16_t>& halves) {
+  for (const uint16_t half : halves) {
+    if ((half & 0x7c00u) == 0x7c00u) return false;
   }
   return true;
 }
 
 }  // namespace
+
+bool Calibrator::IsPlausible(const Sums& sums, uint64_t tokens) {
+  // A little more for what floats round.
+  const double count = 1.01 * static_cast<double>(tokens);
+  if (!AllWithin(sums.shift, kRowMax) || !AllWithin(sums.sum, count * kRowMax) ||
+      !AllWithin(sums.outer, count * kRowMax * kRowMax)) {
+    return false;
+  }
+  // They are sums of squares.
+  for (size_t c = 0; c < sums.width(); ++c) {
+    if (sums.outer[c * sums.width() + c] < 0) return false;
+  }
+  return true;
+}
 
 template <typename Archive>
 void Calibrator::Transfer(Archive* archive) {
@@ -123,10 +149,13 @@ StatusOr<std::shared_ptr<Calibrator>> Calibrator::Restore(std::shared_ptr<const 
   calibrator->Transfer(&reader);
   if (!reader.ok || !reader.in.empty() || calibrator->sample_.seen_ != calibrator->info_.tokens)
     return Corrupt("its lengths do not add up");
+  const uint64_t tokens = calibrator->info_.tokens;
+  if (tokens > kTokensMax) return Corrupt(absl::StrCat("tokens are ", tokens, ", the most are ", kTokensMax));
+  if (!AllFinite(calibrator->sample_.halves_)) return Corrupt("a sampled row is not finite");
   for (const Sums& sums : calibrator->sums_) {
-    if (!AllFinite(sums.shift) || !AllFinite(sums.sum) || !AllFinite(sums.outer))
-      return Corrupt(
-          absl::StrCat("sums of layers [", sums.layer_begin, ", ", sums.layer_end, ") are not finite"));
+    if (!IsPlausible(sums, tokens))
+      return Corrupt(absl::StrCat("sums of layers [", sums.layer_begin, ", ", sums.layer_end, ") are not of ",
+                                  tokens, " rows"));
   }
   return calibrator;
 }

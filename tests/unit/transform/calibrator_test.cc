@@ -1,3 +1,4 @@
+#include "cpu/hash_copy.h"
 #include "unit/transform/transform_fixture.h"
 
 namespace kvt::test {
@@ -134,6 +135,61 @@ TEST(CalibratorTest, DamagedStateIsRefused) {
   KvShape other;
   other.id = "others";
   EXPECT_EQ(CodeOf(Calibrator::Restore(MakeModel(other), AsBytes(saved)).status()), KVT_ERR_MISMATCH);
+}
+
+// As `saved`, with a value at a place and the checksum made right.
+template <typename T>
+std::string WithValue(std::string saved, size_t at, T value) {
+  StoreLe(saved.data() + at, value);
+  const size_t end = saved.size() - sizeof(uint64_t);
+  StoreLe(saved.data() + end, kernels::Hash(saved.data(), end));
+  return saved;
+}
+
+TEST(CalibratorTest, StateWithValuesThatNoRowsGiveIsRefused) {
+  constexpr size_t kTokensAt = 52, kSeenAt = 72, kHalvesAt = 88, kRows = 1024;
+  KvShape shape;
+  shape.layers = shape.heads = 1;
+  const auto model = MakeModel(shape);
+  const auto calibrator = *Calibrator::Create(model, {});
+  AddDocument(model, calibrator.get(), 0, 1100);
+  const std::string saved = calibrator->Save();
+  const size_t shift_at = kHalvesAt + kRows * sizeof(uint16_t) * (shape.k_dim + shape.v_dim);
+  const size_t sum_at = shift_at + shape.k_dim * sizeof(float);
+  const size_t outer_at = sum_at + shape.k_dim * sizeof(double);
+  ASSERT_TRUE(Calibrator::Restore(model, AsBytes(WithValue(saved, shift_at, 1.0f))).ok());
+  // One more token would be the zeroth.
+  const uint64_t many = UINT64_MAX;
+  const std::string hostile[] = {WithValue(WithValue(saved, kTokensAt, many), kSeenAt, many),
+                                 WithValue(saved, kHalvesAt, uint16_t{0x7c00}),
+                                 WithValue(saved, kHalvesAt + 2, uint16_t{0xfe01}),
+                                 WithValue(saved, shift_at, 1e10f),
+                                 WithValue(saved, sum_at, -1e300),
+                                 WithValue(saved, outer_at, 1e38f),
+                                 WithValue(saved, outer_at, -1.0f)};
+  for (const std::string& state : hostile)
+    EXPECT_EQ(CodeOf(Calibrator::Restore(model, AsBytes(state)).status()), KVT_ERR_CORRUPT);
+}
+
+TEST(CalibratorTest, RowsFarFromTheFirstGiveAProfile) {
+  KvShape shape;
+  shape.layers = shape.heads = 1;
+  shape.rope_style = KVT_ROPE_NONE;
+  const auto model = MakeModel(shape);
+  const auto calibrator = *Calibrator::Create(model, {});
+  std::mt19937 random(1);
+  for (const float sign : {-1.0f, 1.0f}) {
+    Memory memory(model, Layout::kDense, KVT_ELEMENT_F32, 300);
+    memory.ForEach([&](uint32_t layer, uint32_t stream, uint64_t token, uint32_t head, uint32_t e) {
+      memory.Set(layer, stream, token, head, e, sign * (65504.0f - static_cast<float>(random() % 5000)));
+    });
+    ASSERT_TRUE(calibrator->Add(memory.view(), 0, 300).ok());
+  }
+  ASSERT_TRUE(Calibrator::Restore(model, AsBytes(calibrator->Save())).ok());
+  const auto profile = calibrator->Finish();
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  const auto parsed = Profile::Parse(AsBytes(*profile));
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
 }
 
 }  // namespace
