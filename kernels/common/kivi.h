@@ -1,4 +1,4 @@
-// KIVI's two groupings of asymmetric codes of `bits` (2 or 4) bits, and the scalar reference. Codes are
+// KIVI's two groupings of asymmetric codes of `bits` (2, 4 or 8) bits, and the scalar reference. Codes are
 // packed from the lowest bits of a byte upwards, channel after channel; a token's codes begin at a byte.
 //
 // By token (V): the record of a token is an f16 scale for each group, an f16 minimum for each group, the
@@ -11,32 +11,21 @@
 #include <algorithm>
 
 #include "common/lossy.h"
+#include "common/pack.h"
 
 namespace kvt::kernels {
 
-inline size_t KiviCodeBytes(size_t channels, uint32_t bits) { return (channels * bits + 7) / 8; }
 inline size_t KiviGroups(size_t heads, size_t dim, size_t group) {
   return heads * ((dim + group - 1) / group);
 }
 inline size_t KiviTokenRecordBytes(size_t heads, size_t dim, size_t group, uint32_t bits) {
-  return KiviGroups(heads, dim, group) * 2 * sizeof(uint16_t) + KiviCodeBytes(heads * dim, bits);
+  return KiviGroups(heads, dim, group) * 2 * sizeof(uint16_t) + CodeBytes(heads * dim, bits);
 }
 inline size_t KiviChannelRecordBytes(size_t tokens, size_t channels, uint32_t bits) {
-  return channels * 2 * sizeof(uint16_t) + tokens * KiviCodeBytes(channels, bits);
+  return channels * 2 * sizeof(uint16_t) + tokens * CodeBytes(channels, bits);
 }
 
 namespace reference {
-
-inline int32_t LoadCode(const uint8_t* codes, size_t channel, uint32_t bits) {
-  const size_t per_byte = 8 / bits;
-  return (codes[channel / per_byte] >> (channel % per_byte * bits)) & ((1 << bits) - 1);
-}
-
-// Into bytes that were zero.
-inline void AddCode(int32_t code, uint8_t* codes, size_t channel, uint32_t bits) {
-  const size_t per_byte = 8 / bits;
-  codes[channel / per_byte] |= static_cast<uint8_t>(code << (channel % per_byte * bits));
-}
 
 inline void KiviTokenEncode(Element element, uint32_t bits, const void* const* rows, size_t count,
                             size_t heads, size_t dim, size_t group, uint8_t* out, uint64_t* nonfinite) {
@@ -101,8 +90,7 @@ inline void KiviChannelEncode(Element element, uint32_t bits, const void* const*
     const float inverse = InverseOf(F16ToF32(scale.scale)), minimum = F16ToF32(scale.minimum);
     for (size_t t = 0; t < tokens; ++t) {
       const float value = Saturate(LoadElement(element, rows[t], c));
-      AddCode(CodeOf(value - minimum, inverse, 0, levels), codes + t * KiviCodeBytes(channels, bits), c,
-              bits);
+      AddCode(CodeOf(value - minimum, inverse, 0, levels), codes + t * CodeBytes(channels, bits), c, bits);
     }
   }
 }
@@ -110,7 +98,7 @@ inline void KiviChannelEncode(Element element, uint32_t bits, const void* const*
 inline void KiviChannelDecode(Element element, uint32_t bits, const uint8_t* in, size_t tokens,
                               size_t channels, void* const* rows) {
   const uint8_t* codes = in + channels * 2 * sizeof(uint16_t);
-  for (size_t t = 0; t < tokens; ++t, codes += KiviCodeBytes(channels, bits)) {
+  for (size_t t = 0; t < tokens; ++t, codes += CodeBytes(channels, bits)) {
     for (size_t c = 0; c < channels; ++c) {
       const float scale = LoadScale(in, c), minimum = LoadScale(in, channels + c);
       StoreElement(element, ValueOf(LoadCode(codes, c, bits), scale, minimum), rows[t], c);

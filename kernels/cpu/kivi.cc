@@ -6,6 +6,7 @@
 #include <hwy/highway.h>
 
 #include "cpu/lossy-inl.h"
+#include "cpu/pack-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kvt::kernels {
@@ -13,73 +14,6 @@ namespace HWY_NAMESPACE {
 
 // Channels worked on at a time: a multiple of every vector and of every packing unit.
 constexpr size_t kChunk = 512;
-
-#if HWY_TARGET != HWY_SCALAR
-using Bytes16 = hn::FixedTag<uint8_t, 16>;
-#endif
-
-// `count` codes, one a byte, from packed bytes.
-void Unpack(const uint8_t* packed, size_t count, uint32_t bits, uint8_t* codes) {
-  size_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  const Bytes16 d;
-  const hn::Repartition<uint16_t, Bytes16> d16;
-  const size_t per_byte = 8 / bits, unit = 16 * per_byte;
-  for (; i + unit <= count; i += unit, packed += 16, codes += unit) {
-    const auto bytes = hn::LoadU(d, packed);
-    if (bits == 4) {
-      const auto mask = hn::Set(d, uint8_t{15});
-      const auto even = hn::And(bytes, mask), odd = hn::ShiftRight<4>(bytes);
-      hn::StoreU(hn::InterleaveLower(d, even, odd), d, codes);
-      hn::StoreU(hn::InterleaveUpper(d, even, odd), d, codes + 16);
-    } else {
-      const auto mask = hn::Set(d, uint8_t{3});
-      const auto c0 = hn::And(bytes, mask), c1 = hn::And(hn::ShiftRight<2>(bytes), mask);
-      const auto c2 = hn::And(hn::ShiftRight<4>(bytes), mask), c3 = hn::ShiftRight<6>(bytes);
-      const auto a = hn::BitCast(d16, hn::InterleaveLower(d, c0, c1));
-      const auto b = hn::BitCast(d16, hn::InterleaveLower(d, c2, c3));
-      const auto e = hn::BitCast(d16, hn::InterleaveUpper(d, c0, c1));
-      const auto f = hn::BitCast(d16, hn::InterleaveUpper(d, c2, c3));
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d16, a, b)), d, codes);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d16, a, b)), d, codes + 16);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d16, e, f)), d, codes + 32);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d16, e, f)), d, codes + 48);
-    }
-  }
-#endif
-  for (size_t c = 0; i < count; ++i, ++c)
-    codes[c] = static_cast<uint8_t>(reference::LoadCode(packed, c, bits));
-}
-
-// The inverse; writes KiviCodeBytes(count, bits) bytes.
-void Pack(const uint8_t* codes, size_t count, uint32_t bits, uint8_t* packed) {
-  size_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  const Bytes16 d;
-  const hn::Repartition<int16_t, Bytes16> d16;
-  const hn::Repartition<int32_t, Bytes16> d32;
-  for (; i + 16 <= count; i += 16, codes += 16) {
-    const auto bytes = hn::LoadU(d, codes);
-    if (bits == 4) {
-      const auto v = hn::BitCast(d16, bytes);
-      const auto merged = hn::And(hn::Or(v, hn::ShiftRight<4>(v)), hn::Set(d16, int16_t{255}));
-      const hn::Rebind<uint8_t, decltype(d16)> half;
-      hn::StoreU(hn::DemoteTo(half, merged), half, packed);
-      packed += 8;
-    } else {
-      const auto v = hn::BitCast(d32, bytes);
-      const auto pairs = hn::Or(v, hn::ShiftRight<6>(v));
-      const auto merged = hn::And(hn::Or(pairs, hn::ShiftRight<12>(pairs)), hn::Set(d32, 255));
-      const hn::Rebind<uint8_t, decltype(d32)> quarter;
-      hn::StoreU(hn::DemoteTo(quarter, merged), quarter, packed);
-      packed += 4;
-    }
-  }
-#endif
-  if (i == count) return;
-  std::memset(packed, 0, KiviCodeBytes(count - i, bits));
-  for (size_t c = 0; i < count; ++i, ++c) reference::AddCode(codes[c], packed, c, bits);
-}
 
 HWY_INLINE FloatVec CodesToFloat(const uint8_t* codes) {
   const FloatTag d;
@@ -172,7 +106,7 @@ void TokenEncode(Element element, uint32_t bits, const void* const* rows, size_t
         if (held < kChunk) return;
         const size_t whole = held / kChunk * kChunk;
         Pack(buffer.codes, whole, bits, packed);
-        packed += KiviCodeBytes(whole, bits);
+        packed += CodeBytes(whole, bits);
         std::memmove(buffer.codes, buffer.codes + whole, held - whole);
         held -= whole;
       });
@@ -185,6 +119,7 @@ void TokenDecode(Element element, uint32_t bits, const uint8_t* in, size_t count
                  size_t group, void* const* rows) {
   const size_t groups = KiviGroups(heads, dim, group), channels = heads * dim;
   CodeBuffer buffer;
+  float scale[kChunk], minimum[kChunk];
   WithElement(element, [&](auto type) {
     const uint8_t* record = in;
     for (size_t r = 0; r < count; ++r, record += KiviTokenRecordBytes(heads, dim, group, bits)) {
@@ -197,12 +132,16 @@ void TokenDecode(Element element, uint32_t bits, const uint8_t* in, size_t count
           while (end < to) {
             const size_t more = std::min(kChunk, channels - end);
             Unpack(packed, more, bits, buffer.codes + (end - begin));
-            packed += KiviCodeBytes(more, bits);
+            packed += CodeBytes(more, bits);
             end += more;
           }
         }
-        DecodeGroup<decltype(type)>(buffer.codes + (from - begin), LoadScale(record, index),
-                                    LoadScale(record, groups + index), rows[r], from, to);
+        const size_t at = index % kChunk;
+        if (at == 0) {
+          LoadScales(record, index, std::min(kChunk, groups - index), scale);
+          LoadScales(record, groups + index, std::min(kChunk, groups - index), minimum);
+        }
+        DecodeGroup<decltype(type)>(buffer.codes + (from - begin), scale[at], minimum[at], rows[r], from, to);
       });
     }
   });
@@ -245,7 +184,7 @@ void ChannelEncodeChunk(uint32_t bits, const void* const* rows, size_t tokens, s
   }
   uint8_t codes[kChunk];
   uint8_t* packed = out + channels * 2 * sizeof(uint16_t) + from * bits / 8;
-  for (size_t t = 0; t < tokens; ++t, packed += KiviCodeBytes(channels, bits)) {
+  for (size_t t = 0; t < tokens; ++t, packed += CodeBytes(channels, bits)) {
     for (size_t c = 0; c < whole; c += lanes) {
       const auto distance = hn::Sub(SaturateVec(LoadRow<T>(rows[t], from + c)), hn::LoadU(d, low + c));
       FloatToCodes(distance, hn::LoadU(d, high + c), levels, codes + c);
@@ -274,13 +213,11 @@ void ChannelDecodeChunk(uint32_t bits, const uint8_t* in, size_t tokens, size_t 
   const FloatTag d;
   const size_t lanes = hn::Lanes(d), whole = count / lanes * lanes;
   float scale[kChunk], minimum[kChunk];
-  for (size_t c = 0; c < count; ++c) {
-    scale[c] = LoadScale(in, from + c);
-    minimum[c] = LoadScale(in, channels + from + c);
-  }
+  LoadScales(in, from, count, scale);
+  LoadScales(in, channels + from, count, minimum);
   uint8_t codes[kChunk];
   const uint8_t* packed = in + channels * 2 * sizeof(uint16_t) + from * bits / 8;
-  for (size_t t = 0; t < tokens; ++t, packed += KiviCodeBytes(channels, bits)) {
+  for (size_t t = 0; t < tokens; ++t, packed += CodeBytes(channels, bits)) {
     Unpack(packed, count, bits, codes);
     for (size_t c = 0; c < whole; c += lanes) {
       const auto value =

@@ -1,5 +1,5 @@
 // The KIVI codecs' maths on the processor's widest vectors; common/kivi.h has the layouts and the reference.
-// `rows` are pointers to contiguous rows, at any alignment; `bits` is 2 or 4. Thread-safe.
+// `rows` are pointers to contiguous rows, at any alignment; `bits` is 2, 4 or 8. Thread-safe.
 #ifndef KVARTET_KERNELS_CPU_KIVI_H_
 #define KVARTET_KERNELS_CPU_KIVI_H_
 

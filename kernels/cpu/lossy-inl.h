@@ -139,6 +139,15 @@ HWY_INLINE FloatVec AdmitVec(FloatVec value, uint64_t* nonfinite) {
   return SaturateVec(value);
 }
 
+// LoadScale of the halves from `index` on.
+HWY_INLINE void LoadScales(const uint8_t* halves, size_t index, size_t count, float* to) {
+  const FloatTag d;
+  const size_t lanes = hn::Lanes(d), whole = count / lanes * lanes;
+  for (size_t i = 0; i < whole; i += lanes)
+    hn::StoreU(SaturateVec(LoadRow<F16>(halves, index + i)), d, to + i);
+  for (size_t i = whole; i < count; ++i) to[i] = LoadScale(halves, index + i);
+}
+
 // Calls body(tag) with the type of `element`.
 template <typename Body>
 HWY_INLINE void WithElement(Element element, const Body& body) {

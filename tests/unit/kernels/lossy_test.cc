@@ -1,84 +1,10 @@
 // Every instruction set that this processor has, against the scalar reference, byte for byte.
-#include <gtest/gtest.h>
-#include <hwy/highway.h>
-
-#include <cmath>
-#include <limits>
-#include <random>
-#include <string>
-#include <vector>
-
 #include "cpu/int8.h"
 #include "cpu/kivi.h"
+#include "unit/kernels/lossy_fixture.h"
 
 namespace kvt::kernels {
 namespace {
-
-size_t Width(Element element) { return element == Element::kF32 ? 4 : 2; }
-
-// Rows with ordinary values, constants, extremes, NaN and infinities, each row at an odd address.
-class Rows {
- public:
-  Rows(Element element, size_t count, size_t channels, uint32_t seed)
-      : bytes_(channels * Width(element) + 1), memory_(count * bytes_ + 1) {
-    std::mt19937 random(seed);
-    std::normal_distribution<float> normal(0, 3);
-    const float special[] = {std::nanf(""),
-                             std::numeric_limits<float>::infinity(),
-                             -std::numeric_limits<float>::infinity(),
-                             65504.0f,
-                             -65504.0f,
-                             3e38f,
-                             1e-8f,
-                             -0.0f,
-                             0.0f,
-                             6e-5f};
-    for (size_t r = 0; r < count; ++r) {
-      rows_.push_back(memory_.data() + 1 + r * bytes_);
-      const uint32_t kind = random() % 4;
-      for (size_t c = 0; c < channels; ++c) {
-        float value = normal(random);
-        if (kind == 1) value = 0.125f;
-        if (kind == 2 && random() % 8 == 0) value = special[random() % std::size(special)];
-        if (kind == 3) value = value * 1e-5f + 100.0f;
-        StoreElement(element, value, rows_.back(), c);
-      }
-    }
-  }
-  const void* const* read() const { return rows_.data(); }
-  void* const* write() { return rows_.data(); }
-  void Clear() { std::fill(memory_.begin(), memory_.end(), 0xa5); }
-  const std::vector<uint8_t>& memory() const { return memory_; }
-
- private:
-  size_t bytes_;
-  std::vector<uint8_t> memory_;
-  std::vector<void*> rows_;
-};
-
-class LossyTest : public testing::TestWithParam<Element> {
- protected:
-  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
-
-  // Runs `body` once for each instruction set.
-  template <typename Body>
-  void ForTargets(const Body& body) {
-    hwy::SetSupportedTargetsForTest(0);
-    const std::vector<int64_t> targets = hwy::SupportedAndGeneratedTargets();
-    ASSERT_FALSE(targets.empty());
-    for (const int64_t target : targets) {
-      hwy::SetSupportedTargetsForTest(target);
-      SCOPED_TRACE(hwy::TargetName(target));
-      body();
-    }
-  }
-};
-
-struct Shape {
-  size_t count, heads, dim;
-};
-constexpr Shape kShapes[] = {{1, 1, 1},  {3, 3, 64},  {5, 1, 576}, {2, 2, 7},
-                             {33, 1, 5}, {2, 8, 128}, {4, 5, 80},  {1, 1, 8192}};
 
 TEST_P(LossyTest, Int8IsTheReference) {
   const Element element = GetParam();
@@ -111,7 +37,7 @@ TEST_P(LossyTest, KiviByTokenIsTheReference) {
   for (const auto& [count, heads, dim] : kShapes) {
     for (const size_t wanted : {8, 32, 100, 8192}) {
       const size_t group = std::min(wanted, dim);
-      for (const uint32_t bits : {2u, 4u}) {
+      for (const uint32_t bits : {2u, 4u, 8u}) {
         Rows rows(element, count, heads * dim, 4);
         std::vector<uint8_t> expected(count * KiviTokenRecordBytes(heads, dim, group, bits));
         uint64_t expected_nonfinite = 0;
@@ -142,7 +68,7 @@ TEST_P(LossyTest, KiviByChannelIsTheReference) {
   const Element element = GetParam();
   for (const auto& [tokens, heads, dim] : kShapes) {
     const size_t channels = heads * dim;
-    for (const uint32_t bits : {2u, 4u}) {
+    for (const uint32_t bits : {2u, 4u, 8u}) {
       Rows rows(element, tokens, channels, 7);
       std::vector<uint8_t> expected(KiviChannelRecordBytes(tokens, channels, bits));
       uint64_t expected_nonfinite = 0;
@@ -195,11 +121,7 @@ TEST_P(LossyTest, HostileRecordsDecodeToFiniteValues) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Elements, LossyTest, testing::Values(Element::kF32, Element::kF16, Element::kBf16),
-                         [](const auto& element) {
-                           return element.param == Element::kF32   ? "f32"
-                                  : element.param == Element::kF16 ? "f16"
-                                                                   : "bf16";
-                         });
+                         ElementOf);
 
 }  // namespace
 }  // namespace kvt::kernels
