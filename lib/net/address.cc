@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "base/url.h"
@@ -56,7 +57,8 @@ StatusOr<Place> Place::Parse(absl::string_view text) {
   place.is_unix = url.scheme == "unix";
   if (place.is_unix) {
     place.path = url.rest;
-    place.text = absl::StrCat("unix:", url.rest);
+    // A path that begins with two slashes needs two more, which parsing takes away.
+    place.text = absl::StrCat("unix:", absl::StartsWith(url.rest, "//") ? "//" : "", url.rest);
     if (place.path.empty() || place.path.size() >= sizeof(sockaddr_un::sun_path))
       return Error(KVT_ERR_INVALID_ARGUMENT,
                    absl::StrCat("url \"", text, "\": the path has ", place.path.size(),

@@ -29,6 +29,10 @@ TEST(Place, ReadsHostsPortsAndOptions) {
   EXPECT_TRUE(NeedsLookup(*Place::Parse("tcp://example.invalid:1")));
   EXPECT_FALSE(NeedsLookup(*Place::Parse("unix:/tmp/x")));
   EXPECT_FALSE(Place::Parse("unix:/" + std::string(200, 'x')).ok());
+  const auto slashes = Place::Parse("unix:////tmp/x");
+  ASSERT_TRUE(slashes.ok() && slashes->path == "//tmp/x");
+  const auto again = Place::Parse(slashes->text);
+  EXPECT_TRUE(again.ok() && again->path == slashes->path) << slashes->text;
   EXPECT_FALSE(Place::Parse("tcp://[::1:80").ok());
 }
 
