@@ -2,7 +2,8 @@
  *
  * Conventions of the whole C ABI
  *  1. A fallible function returns kvt_status_t: KVT_OK, or a negative code. On failure its out-parameters are
- * untouched and nothing needs freeing.
+ * untouched and nothing needs freeing; a wait that takes a completion writes it whatever the operation's
+ * status.
  *  2. The text of the last failure on the calling thread is copied out by kvt_last_error(); read it before
  * the next call.
  *  3. Handles are 64-bit ids (type, generation, slot). 0 is null. A stale, foreign or invented id gives an

@@ -86,10 +86,12 @@ KVT_API kvt_status_t kvt_cache_poll(kvt_cache_t cache, kvt_completion_t* complet
                                     size_t* count);
 
 /* Waits for one operation and takes its completion (poll will not return it again).
- * @param completion out, may be NULL.
+ * @param completion out, may be NULL; written whenever the operation has ended, whatever its status.
  * @return the operation's status; KVT_ERR_TIMEOUT when it has not ended at this call's deadline (it goes on,
- * and `completion` is untouched); KVT_ERR_NOT_FOUND (no such operation, or its completion was taken);
- * KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE; KVT_ERR_INVALID_ARGUMENT. Threads: any. Blocks: up to
+ * its memory stays lent, and `completion` is untouched); KVT_ERR_NOT_FOUND (no such operation, or its
+ * completion was taken; `completion` is untouched). An operation may itself end with one of these two: set
+ * completion.operation to 0 before the call, and it is the operation's id after it when the operation has
+ * ended. KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE; KVT_ERR_INVALID_ARGUMENT. Threads: any. Blocks: up to
  * timeout_ms. Since: 0.1. */
 KVT_API kvt_status_t kvt_cache_wait(kvt_cache_t cache, uint64_t operation, int64_t timeout_ms,
                                     kvt_completion_t* completion);

@@ -106,7 +106,8 @@ KVT_API kvt_status_t kvt_shard_init(kvt_model_t model, kvt_shard_t* shard, size_
  *   P(t) = block_table[t / page_tokens] * page_stride[s] + (t % page_tokens) * token_stride[s]   with one
  * for tokens t in [0, tokens). All strides are in bytes and may be negative; where there is more than one
  * step, they are at least an element's size. Ids of the block table beyond the pages that `tokens` fill are
- * not read. */
+ * not read. Where rows overlap (a page twice in the table, bases that are equal), decoding leaves any one of
+ * the rows that were written there. */
 typedef struct kvt_view {
   uint32_t struct_size;
   uint32_t memory;  /* KVT_MEMORY_*; PINNED is host memory to the CPU; CUDA gives UNAVAILABLE until its module

@@ -16,8 +16,8 @@ typedef uint64_t kvt_runtime_t;
 enum { KVT_LOG_DEBUG = 10, KVT_LOG_INFO = 20, KVT_LOG_WARNING = 30, KVT_LOG_ERROR = 40 };
 
 /* Receives a line of log. Called on any runtime or calling thread, never under a lock of the library; it may
- * call the library but must not destroy the runtime. `message` is borrowed for the call and not
- * NUL-terminated. */
+ * call the library, but for functions whose threads are "any but the runtime's" (destroys and cancels).
+ * `message` is borrowed for the call and not NUL-terminated. */
 typedef void (*kvt_log_fn)(void* context, int32_t level, const char* message, size_t length);
 
 typedef struct kvt_runtime_options {
@@ -37,8 +37,10 @@ KVT_API void kvt_runtime_options_init(kvt_runtime_options_t* options, size_t str
 /* Creates a runtime and starts its threads.
  * @param options  NULL for the defaults.
  * @param runtime  out.
- * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT (the field and value are named); KVT_ERR_OUT_OF_MEMORY.
- * Owner: the caller, who ends it with kvt_runtime_destroy. Threads: any. Blocks: no. Since: 0.1. */
+ * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT (the field and value are named); KVT_ERR_OUT_OF_MEMORY;
+ * KVT_ERR_LIMIT (threads or descriptors of the process).
+ * Owner: the caller, who ends it with kvt_runtime_destroy before the library may be unloaded. Threads: any.
+ * Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_runtime_create(const kvt_runtime_options_t* options, kvt_runtime_t* runtime);
 
 /* Waits until the runtime's caches, nodes and meters are destroyed and no work is left.
