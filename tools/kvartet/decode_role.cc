@@ -9,6 +9,7 @@
 #include "kvartet/clock.h"
 #include "kvartet/generate.h"
 #include "kvartet/library.h"
+#include "kvartet/profile.h"
 #include "kvartet/prompt.h"
 #include "kvartet/pull.h"
 #include "kvartet/settings.h"
@@ -22,7 +23,8 @@ constexpr int64_t kDiskMs = 60'000;
 
 class Decoder {
  public:
-  Decoder(Channel* channel, const Settings& settings, const std::string& url)
+  // `profile` is the fingerprint of the one that P encodes with; D has none and fetches it.
+  Decoder(Channel* channel, const Settings& settings, const std::string& url, const std::string& profile)
       : channel_(channel),
         settings_(settings),
         engine_(Take(engine::Engine::Open(settings.model), "--model")),
@@ -30,8 +32,7 @@ class Decoder {
         full_(NewSession(*engine_, settings, prompt_)),
         draft_(NewSession(*engine_, settings, prompt_)),
         model_(MakeModel(engine_->geometry())),
-        raw_(MakeCodec(model_, "raw")),
-        lossy_(MakeCodec(model_, settings.codec)) {
+        raw_(MakeCodec(model_, "raw")) {
     Check(kvt_runtime_create(nullptr, runtime_.out()), "kvt_runtime_create");
     if (url.empty()) return;
     kvt_node_options_t options;
@@ -41,6 +42,7 @@ class Decoder {
     std::copy(ns.begin(), ns.end(), options.namespace_digest);
     Check(kvt_node_open(runtime_.get(), &options, node_.out()), "kvt_node_open");
     Check(kvt_node_connect(node_.get(), url.data(), url.size(), 10'000, peer_.out()), "kvt_node_connect");
+    MakeLossyCodec(profile);
   }
 
   // What the coordinator needs to know; the probe of the fidelity level is made when verification is to come.
@@ -49,7 +51,9 @@ class Decoder {
     return {{"fidelity", fidelity_.level},
             {"margin", fidelity_.margin},
             {"prompt_tokens", prompt_.tokens.size()},
-            {"raw_bytes", RawBytes()}};
+            {"raw_bytes", RawBytes()},
+            {"profile_moved", profile_moved_},
+            {"profile_ms", profile_ms_}};
   }
 
   Json Run(const std::string& way, const std::string& place) {
@@ -87,6 +91,18 @@ class Decoder {
   }
 
  private:
+  void MakeLossyCodec(const std::string& profile) {
+    if (!settings_.NeedsProfile()) {
+      lossy_ = MakeCodec(model_, settings_.codec);
+      return;
+    }
+    Progress("D fetches the profile from P");
+    const FetchedProfile fetched = FetchProfile(node_, peer_, profile);
+    profile_moved_ = fetched.moved;
+    profile_ms_ = fetched.ms;
+    lossy_ = MakeTransform(model_, fetched.profile, settings_.ratio);
+  }
+
   uint64_t RawBytes() const { return engine_->geometry().kv.token_bytes() * prompt_.prefix().size(); }
 
   void Mark(const char* part) { channel_->Send({{"part", part}}); }
@@ -269,6 +285,8 @@ class Decoder {
   uint64_t wait_ns_ = 0;  // from there to the last part of KV
   uint64_t bytes_moved_ = 0;
   std::string fallback_;
+  uint64_t profile_moved_ = 0;
+  double profile_ms_ = 0;
 };
 
 }  // namespace
@@ -277,7 +295,8 @@ int RunDecode(Channel channel) {
   try {
     const auto first = channel.Receive(kIdleMs);
     if (!first) return 0;
-    Decoder decoder(&channel, Settings::FromJson(first->at("settings")), first->at("url").get<std::string>());
+    Decoder decoder(&channel, Settings::FromJson(first->at("settings")), first->at("url").get<std::string>(),
+                    first->at("profile").get<std::string>());
     channel.Send(decoder.Hello(first->at("probe").get<bool>()));
     while (const auto command = channel.Receive(kIdleMs)) {
       const std::string place = command->value("place", "");

@@ -2,19 +2,20 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 
+#include "kvartet/calibrate_command.h"
 #include "kvartet/clock.h"
+#include "kvartet/files.h"
 #include "kvartet/library.h"
 #include "kvartet/process.h"
+#include "kvartet/progress_line.h"
 #include "kvartet/report.h"
 
 namespace kvt::cli {
@@ -52,37 +53,22 @@ class ScratchDirectory {
   std::string path_;
 };
 
-// One line on a terminal that is written over; lines when standard error is a file.
-class ProgressLine {
- public:
-  void Show(const std::string& text) {
-    if (!terminal_ && text.find(':') != std::string::npos && text.substr(0, text.find(':')) == stage_) return;
-    stage_ = text.substr(0, text.find(':'));
-    std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", text.c_str());
-    std::fflush(stderr);
-  }
-  void Clear() const {
-    if (terminal_) std::fprintf(stderr, "\r\033[K");
-  }
-
- private:
-  const bool terminal_ = isatty(STDERR_FILENO) != 0;
-  std::string stage_;
-};
-
 class Demo {
  public:
-  explicit Demo(const Settings& settings) : settings_(settings) {
+  Demo(const Settings& settings, const std::string& deps) : settings_(settings), deps_(deps) {
     Check(kvt_runtime_create(nullptr, runtime_.out()), "kvt_runtime_create");
     Check(kvt_meter_create(runtime_.get(), meter_.out()), "kvt_meter_create");
   }
 
   DemoReport Run() {
+    if (settings_.NeedsProfile() && settings_.profile.empty()) settings_.profile = FindProfile();
     progress_.Show("starting: P and D load the model");
     prefill_.emplace("prefill");
     prefill_->channel().Send(settings_.ToJson());
-    const std::string url = Expect(*prefill_, "url").at("url").get<std::string>();
-    StartDecode(url, true);
+    const Json hello = Expect(*prefill_, "url");
+    report_.profile = hello.at("profile").get<std::string>();
+    report_.profile_bytes = hello.at("profile_bytes").get<uint64_t>();
+    StartDecode(hello.at("url").get<std::string>(), true);
     RunWay(kRecompute, "");
     RunWay(kRaw, "");
     if (!settings_.fault.empty()) return Finish();
@@ -98,14 +84,31 @@ class Demo {
   }
 
  private:
+  // The profile that goes with the calibration settings; the first run calibrates.
+  std::string FindProfile() {
+    const std::unique_ptr<engine::Engine> engine = Take(engine::Engine::Open(settings_.model), "--model");
+    CalibrationSettings calibration;
+    calibration.texts = DefaultTexts(deps_);
+    calibration.tokens = settings_.calibration_tokens;
+    calibration.ratio_min = std::min(calibration.ratio_min, settings_.ratio);
+    return EnsureProfile(*engine, MakeModel(engine->geometry()), calibration, deps_,
+                         [this](const std::string& text) { progress_.Show(text); });
+  }
+
   void StartDecode(const std::string& url, bool probe) {
     progress_.Show(probe ? "starting: D probes its fidelity level" : "restarting: D loads the model again");
     decode_.emplace("decode");
-    decode_->channel().Send({{"settings", settings_.ToJson()}, {"url", url}, {"probe", probe}});
+    Settings settings = settings_;
+    settings.profile.clear();
+    decode_->channel().Send(
+        {{"settings", settings.ToJson()}, {"url", url}, {"profile", report_.profile}, {"probe", probe}});
     const Json hello = Expect(*decode_, "fidelity");
     if (probe) report_.fidelity = std::string(1, "NABC"[std::clamp(hello.at("fidelity").get<int>(), 0, 3)]);
     report_.prompt_tokens = hello.at("prompt_tokens").get<int32_t>();
     report_.raw_bytes = hello.at("raw_bytes").get<uint64_t>();
+    if (!probe) return;
+    report_.profile_moved = hello.at("profile_moved").get<uint64_t>();
+    report_.profile_ms = hello.at("profile_ms").get<double>();
   }
 
   // The next message that has `key`; progress is shown on the way.
@@ -284,12 +287,14 @@ class Demo {
                         size_t* needed) { return kvt_meter_advice(meter_.get(), buf, cap, needed); },
                  "kvt_meter_advice");
     report_.codec = settings_.codec;
+    if (settings_.NeedsProfile()) report_.codec += " at " + std::to_string(settings_.ratio);
     report_.bandwidth = settings_.bandwidth;
     report_.model = std::filesystem::path(settings_.model).filename().string();
     return report_;
   }
 
-  const Settings settings_;
+  Settings settings_;
+  const std::string deps_;
   const ScratchDirectory scratch_;
   ProgressLine progress_;
   Runtime runtime_;
@@ -302,15 +307,10 @@ class Demo {
   DemoReport report_;
 };
 
-void WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  if (!(file << text).flush()) throw Failure(path + ": cannot be written");
-}
-
 }  // namespace
 
-int RunDemo(const Settings& settings) {
-  const DemoReport report = Demo(settings).Run();
+int RunDemo(const Settings& settings, const std::string& deps) {
+  const DemoReport report = Demo(settings, deps).Run();
   std::fputs(ToTable(report).c_str(), stdout);
   if (!settings.json.empty()) WriteFile(settings.json, ToJson(report).dump(2) + "\n");
   if (!settings.html.empty()) WriteFile(settings.html, ToHtml(report));

@@ -8,8 +8,8 @@
 namespace kvt::cli {
 
 // Runs the demo and prints its table. Returns 0; 1 when a row that must be identical is not; throws Failure
-// when it could not run.
-int RunDemo(const Settings& settings);
+// when it could not run. `deps` is the folder of downloads, texts and profiles.
+int RunDemo(const Settings& settings, const std::string& deps);
 
 }  // namespace kvt::cli
 

@@ -5,12 +5,50 @@
 #include <cstdio>
 #include <string>
 
+#include "kvartet/calibrate_command.h"
 #include "kvartet/decode_role.h"
 #include "kvartet/demo.h"
 #include "kvartet/library.h"
 #include "kvartet/prefill_role.h"
 #include "kvartet/process.h"
+#include "kvartet/quality_options.h"
 #include "kvartet/settings.h"
+
+namespace {
+
+CLI::App* AddCalibrate(CLI::App* app, kvt::cli::CalibrateCommand* command) {
+  kvt::cli::CalibrationSettings* settings = &command->settings;
+  CLI::App* calibrate =
+      app->add_subcommand("calibrate", "Make a profile for the transform codec from texts, once for a model");
+  calibrate->add_option("texts", settings->texts,
+                        "UTF-8 text files, gzip'd or not, of all kinds that will be cached; default: those "
+                        "that ./bootstrap deps collects");
+  calibrate->add_option("--model", command->model, "GGUF file with attention-only KV")->capture_default_str();
+  calibrate->add_option("--out", command->out, "the profile's file; default: where `kvartet demo` looks");
+  calibrate->add_option("--tokens", settings->tokens, "tokens to take of the texts")
+      ->check(CLI::Range(128, 100'000'000))
+      ->capture_default_str();
+  calibrate
+      ->add_option("--document-tokens", settings->document_tokens,
+                   "tokens of a document; default: tokens / texts, but 1,000 to 2,000")
+      ->check(CLI::Range(64, 1'000'000));
+  calibrate
+      ->add_option("--jobs", settings->jobs,
+                   "documents computed at the same time, each by one thread; default: one a core, at most 8")
+      ->check(CLI::Range(1, 256));
+  calibrate->add_option("--ratio-min", settings->ratio_min, "lowest ratio that the profile is for")
+      ->check(CLI::Range(4, 32))
+      ->capture_default_str();
+  calibrate->add_option("--group-layers", settings->group_layers,
+                        "layers that share a basis; default: a third of the layers, rounded up");
+  calibrate->add_option("--resume", command->state,
+                        "file that keeps what has entered, and from which an interrupted run goes on; "
+                        "default: the profile's path and .state");
+  calibrate->add_option("--json", command->json, "write the report as JSON to this file");
+  return calibrate;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"Kvartet: the KV cache of LLM serving, moved, shrunk, kept and verified."};
@@ -30,7 +68,17 @@ int main(int argc, char** argv) {
   demo->add_option("--tokens", settings.tokens, "tokens to generate, greedily; end tokens do not stop it")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  demo->add_option("--codec", settings.codec, "codec of the lossy ways: int8, kivi4, kivi2, or raw")
+  demo->add_option("--codec", settings.codec,
+                   "codec of the lossy ways: transform, int8, kivi4, kivi2, or raw")
+      ->capture_default_str();
+  demo->add_option("--ratio", settings.ratio, "ratio of the transform codec")
+      ->check(CLI::Range(4, 32))
+      ->capture_default_str();
+  demo->add_option("--profile", settings.profile,
+                   "profile of the transform codec; default: one that the first run makes and keeps");
+  demo->add_option("--calibration-tokens", settings.calibration_tokens,
+                   "tokens of which that profile is made")
+      ->check(CLI::Range(128, 100'000'000))
       ->capture_default_str();
   demo->add_option("--bandwidth", settings.bandwidth,
                    "limit of P's link, for example 50Mbit or 1Gbit; default: none");
@@ -43,15 +91,26 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   demo->add_option("--sinks", settings.sinks, "first tokens that the lossy codec keeps raw")
       ->capture_default_str();
-  demo->add_option("--window", settings.window,
-                   "last prompt tokens that the lossy codec keeps raw, at most 64")
-      ->check(CLI::Range(0, 64))
-      ->capture_default_str();
+  CLI::Option* window =
+      demo->add_option("--window", settings.window,
+                       "last prompt tokens that the lossy codec keeps raw, at most 64; default: 16 with "
+                       "transform, else 64")
+          ->check(CLI::Range(0, 64));
   demo->add_option("--fault", settings.fault,
                    "kill or stop P in the middle of the raw transfer, to see D fall back")
       ->check(CLI::IsMember({"kill", "stop"}));
   demo->add_option("--json", settings.json, "write the report as JSON to this file");
   demo->add_option("--html", settings.html, "write the report as a page to this file");
+
+  kvt::cli::CalibrateCommand calibration;
+  calibration.model = settings.model;
+  calibration.deps = KVARTET_DEPS;
+  CLI::App* calibrate = AddCalibrate(&app, &calibration);
+
+  kvt::cli::QualitySettings quality_settings;
+  quality_settings.model = settings.model;
+  quality_settings.deps = KVARTET_DEPS;
+  CLI::App* quality = AddQuality(&app, &quality_settings);
 
   std::string role;
   CLI::App* role_command =
@@ -60,7 +119,10 @@ int main(int argc, char** argv) {
 
   CLI11_PARSE(app, argc, argv);
   try {
-    if (demo->parsed()) return kvt::cli::RunDemo(settings);
+    if (window->count() == 0) settings.window = kvt::cli::Settings::DefaultWindow(settings.codec);
+    if (demo->parsed()) return kvt::cli::RunDemo(settings, KVARTET_DEPS);
+    if (calibrate->parsed()) return kvt::cli::RunCalibrate(calibration);
+    if (quality->parsed()) return kvt::cli::RunQuality(quality_settings);
     kvt::cli::Channel channel(kvt::cli::kRoleFd);
     return role == "prefill" ? kvt::cli::RunPrefill(std::move(channel))
                              : kvt::cli::RunDecode(std::move(channel));

@@ -18,6 +18,27 @@ std::string Bytes(uint64_t bytes) {
 }
 std::string Ratio(double ratio) { return ratio == 0 ? "-" : Format("%.2f", ratio); }
 
+constexpr std::array<uint64_t, 3> kRequests = {1, 10, 100};
+
+std::string Afterwards(const DemoReport& report) {
+  const Row *raw = report.Find("raw"), *lossy = report.Find("lossy");
+  if (raw == nullptr || lossy == nullptr || raw->AfterPrefillMs() <= 0) return "";
+  return "end of prefill to first token: raw " + Format("%.1f ms", raw->AfterPrefillMs()) + ", lossy " +
+         Format("%.1f ms", lossy->AfterPrefillMs()) +
+         Format(" (%.2f of raw)\n", lossy->AfterPrefillMs() / raw->AfterPrefillMs());
+}
+
+std::string ProfileLine(const DemoReport& report) {
+  if (report.profile.empty()) return "";
+  std::string out = "profile " + report.profile + ": " + Bytes(report.profile_moved) + " moved once in " +
+                    Format("%.1f ms", report.profile_ms) + ", in no row; with it the lossy ratio is";
+  for (const uint64_t requests : kRequests) {
+    out += (requests == 1 ? " " : ", ") + Ratio(report.AmortisedRatio(requests)) + " over " +
+           std::to_string(requests);
+  }
+  return out + " requests\n";
+}
+
 }  // namespace
 
 double Row::PartsSum() const { return std::accumulate(ttft_ms.begin(), ttft_ms.end(), 0.0); }
@@ -36,6 +57,20 @@ std::vector<std::string> DemoReport::Defects() const {
                         " ms, the total is " + Format("%.3f", row.ttft_total_ms) + " ms");
   }
   return defects;
+}
+
+const Row* DemoReport::Find(const std::string& way) const {
+  for (const Row& row : rows) {
+    if (row.way == way) return &row;
+  }
+  return nullptr;
+}
+
+double DemoReport::AmortisedRatio(uint64_t requests) const {
+  const Row* lossy = Find("lossy");
+  if (lossy == nullptr || lossy->bytes_moved == 0) return 0;
+  const double share = static_cast<double>(profile_moved) / static_cast<double>(requests);
+  return static_cast<double>(raw_bytes) / (static_cast<double>(lossy->bytes_moved) + share);
 }
 
 std::string ToTable(const DemoReport& report) {
@@ -64,6 +99,7 @@ std::string ToTable(const DemoReport& report) {
       report.acceptance, report.mean_accepted, report.fidelity.c_str(),
       static_cast<unsigned long long>(report.checksums));
   out += line;
+  out += Afterwards(report) + ProfileLine(report);
   out += "advice: " + report.advice + "\n";
   return out;
 }
@@ -76,6 +112,7 @@ Json ToJson(const DemoReport& report) {
     ttft["total"] = row.ttft_total_ms;
     rows.push_back({{"way", row.way},
                     {"ttft_ms", ttft},
+                    {"after_prefill_ms", row.AfterPrefillMs()},
                     {"bytes_moved", row.bytes_moved},
                     {"ratio", row.ratio},
                     {"tokens_per_s", row.tokens_per_s},
@@ -84,6 +121,9 @@ Json ToJson(const DemoReport& report) {
                     {"total_ms", row.total_ms},
                     {"note", row.note}});
   }
+  Json amortised;
+  for (const uint64_t requests : kRequests)
+    amortised[std::to_string(requests)] = report.AmortisedRatio(requests);
   return {{"schema", 1},
           {"rows", rows},
           {"acceptance", report.acceptance},
@@ -95,7 +135,13 @@ Json ToJson(const DemoReport& report) {
           {"raw_bytes", report.raw_bytes},
           {"codec", report.codec},
           {"bandwidth", report.bandwidth},
-          {"model", report.model}};
+          {"model", report.model},
+          {"profile",
+           {{"fingerprint", report.profile},
+            {"bytes", report.profile_bytes},
+            {"moved", report.profile_moved},
+            {"ms", report.profile_ms},
+            {"ratio_over_requests", amortised}}}};
 }
 
 }  // namespace kvt::cli

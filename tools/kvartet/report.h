@@ -28,6 +28,9 @@ struct Row {
   bool must_be_equal = false;
   std::string note;  // for example why D fell back
 
+  // From the end of the prefill to the first token: all parts that follow it.
+  double AfterPrefillMs() const { return ttft_ms[2] + ttft_ms[3] + ttft_ms[4] + ttft_ms[5]; }
+
   double PartsSum() const;
   // Parts are exposed times: they add up to the total but for rounding.
   bool PartsAddUp() const;
@@ -43,6 +46,14 @@ struct DemoReport {
   int32_t prompt_tokens = 0;
   uint64_t raw_bytes = 0;
   std::string codec, bandwidth, model;
+  // The profile of the lossy codec, which D fetched once from P; in no row.
+  std::string profile;  // fingerprint; empty: the codec has none
+  uint64_t profile_bytes = 0, profile_moved = 0;
+  double profile_ms = 0;
+
+  // Raw bytes over bytes moved by the lossy way when the profile's bytes are shared by so many requests.
+  double AmortisedRatio(uint64_t requests) const;
+  const Row* Find(const std::string& way) const;
 
   // Rows that must be identical are, and parts add up; otherwise what does not hold.
   std::vector<std::string> Defects() const;

@@ -103,6 +103,13 @@ std::string ToHtml(const DemoReport& report) {
   html += "</p>\n" + Bars(report) +
           "<p>Parts are exposed times: what another part hides is not counted, so they add up.</p>\n" +
           Table(report);
+  if (!report.profile.empty()) {
+    html += "<p>The lossy codec's profile " + Escape(report.profile) + ", " +
+            std::to_string(report.profile_moved) + " bytes, was moved once in " +
+            Number(report.profile_ms, 1) + " ms and is in no row. With it the lossy ratio is " +
+            Number(report.AmortisedRatio(1), 2) + " over one request, " +
+            Number(report.AmortisedRatio(100), 2) + " over 100.</p>\n";
+  }
   html += "<h2>Verification</h2>\n<p>Acceptance " + Number(report.acceptance, 4) +
           ", mean accepted draft length " + Number(report.mean_accepted, 2) + ", fidelity level " +
           Escape(report.fidelity) + ", " + std::to_string(report.checksums) +

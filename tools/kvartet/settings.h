@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "kvartet/channel.h"
 
@@ -16,20 +15,23 @@ struct Settings {
   std::string question =
       "Which four questions does a KV cache pose, and why is a gain on one axis a cost on another? Explain "
       "with examples from the text.";
-  std::string codec = "kivi4";  // of the lossy ways
-  std::string bandwidth;        // as in a URL; empty: no limit
+  std::string codec = "transform";  // of the lossy ways
+  uint32_t ratio = 16;              // transform's
+  std::string profile;              // transform's: a file; empty: made by calibration when it is not there
+  int32_t calibration_tokens = 20'000;
+  std::string bandwidth;  // as in a URL; empty: no limit
   int32_t tokens = 256;
   int32_t threads = 1;
   int32_t draft = 8;       // tokens drafted a round
   uint32_t sinks = 4;      // first tokens kept raw by the lossy codec
-  uint32_t window = 64;    // last prompt tokens kept raw by the lossy codec
+  uint32_t window = 64;    // last prompt tokens kept raw by the lossy codec; see DefaultWindow
   std::string fault;       // "", "kill" or "stop": what happens to P in the middle of the raw transfer
   std::string json, html;  // where reports go
 
   Json ToJson() const {
     return {{"model", model},         {"prompt", prompt}, {"question", question}, {"codec", codec},
             {"bandwidth", bandwidth}, {"tokens", tokens}, {"threads", threads},   {"draft", draft},
-            {"sinks", sinks},         {"window", window}};
+            {"sinks", sinks},         {"window", window}, {"ratio", ratio},       {"profile", profile}};
   }
   static Settings FromJson(const Json& json) {
     Settings s;
@@ -43,8 +45,13 @@ struct Settings {
     json.at("draft").get_to(s.draft);
     json.at("sinks").get_to(s.sinks);
     json.at("window").get_to(s.window);
+    json.at("ratio").get_to(s.ratio);
+    json.at("profile").get_to(s.profile);
     return s;
   }
+  bool NeedsProfile() const { return codec == "transform"; }
+  // Where the codec is coarse enough to pay, raw rows are most of what is left to send after the prefill.
+  static uint32_t DefaultWindow(const std::string& codec) { return codec == "transform" ? 16 : 64; }
 };
 
 }  // namespace kvt::cli
