@@ -25,10 +25,10 @@ Status Operation::Stop() const {
   return OkStatus();
 }
 
-StatusOr<std::unique_ptr<Operations>> Operations::Create() {
+StatusOr<std::unique_ptr<Operations>> Operations::Create(std::shared_ptr<OperationTimes> times) {
   const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (fd < 0) return ErrnoError(errno, "eventfd", "for completions");
-  return std::unique_ptr<Operations>(new Operations(fd, FirstId()));
+  return std::unique_ptr<Operations>(new Operations(fd, FirstId(), std::move(times)));
 }
 
 Operations::~Operations() {
@@ -36,7 +36,8 @@ Operations::~Operations() {
   close(event_fd_);
 }
 
-StatusOr<std::shared_ptr<Operation>> Operations::Begin(Deadline deadline, std::function<void()> on_cancel) {
+StatusOr<std::shared_ptr<Operation>> Operations::Begin(OperationKind kind, Deadline deadline,
+                                                       std::function<void()> on_cancel) {
   MutexLock lock(&mu_);
   if (closed_) return Error(KVT_ERR_CLOSED, "close or destroy has begun");
   if (running_.size() + completions_.size() >= kMax) {
@@ -44,7 +45,7 @@ StatusOr<std::shared_ptr<Operation>> Operations::Begin(Deadline deadline, std::f
                  absl::StrCat(running_.size(), " operations in flight and ", completions_.size(),
                               " completions not taken, the most is ", kMax));
   }
-  auto operation = std::make_shared<Operation>(next_id_++, deadline);
+  auto operation = std::make_shared<Operation>(next_id_++, kind, deadline);
   operation->on_cancel_ = std::move(on_cancel);
   running_.emplace(operation->id(), operation);
   return operation;
@@ -76,6 +77,11 @@ void Operations::Part(const Operation& operation, kvt_completion_t completion) {
 void Operations::Finish(const Operation& operation, kvt_completion_t completion) {
   completion.operation = operation.id();
   completion.kind = KVT_COMPLETION_DONE;
+  // Before the end is known, so that who waits for it finds its time.
+  const auto took = Deadline::Clock::now() - operation.began_;
+  times_->Add(operation.kind_,
+              static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()),
+              completion.status == KVT_OK);
   MutexLock lock(&mu_);
   running_.erase(operation.id());
   Push(completion);

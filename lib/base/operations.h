@@ -15,13 +15,14 @@
 #include "absl/types/span.h"
 #include "base/deadline.h"
 #include "base/mutex.h"
+#include "base/operation_times.h"
 #include "kvartet/runtime.h"
 
 namespace kvt {
 
 class Operation {
  public:
-  Operation(uint64_t id, Deadline deadline) : id_(id), deadline_(deadline) {}
+  Operation(uint64_t id, OperationKind kind, Deadline deadline) : id_(id), kind_(kind), deadline_(deadline) {}
   uint64_t id() const { return id_; }
   Deadline deadline() const { return deadline_; }
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
@@ -31,14 +32,17 @@ class Operation {
  private:
   friend class Operations;
   const uint64_t id_;
+  const OperationKind kind_;
   const Deadline deadline_;
+  const Deadline::Clock::time_point began_ = Deadline::Clock::now();
   std::atomic<bool> cancelled_{false};
   std::function<void()> on_cancel_;  // set before the operation is shared
 };
 
 class Operations {
  public:
-  static StatusOr<std::unique_ptr<Operations>> Create();
+  // `times`: where the times of its operations are added.
+  static StatusOr<std::unique_ptr<Operations>> Create(std::shared_ptr<OperationTimes> times);
   ~Operations();
   Operations(const Operations&) = delete;
   Operations& operator=(const Operations&) = delete;
@@ -46,7 +50,8 @@ class Operations {
   // Starts an operation. `on_cancel`, if any, is called once by whoever cancels, without a lock, to wake the
   // worker. KVT_ERR_CLOSED after Close; KVT_ERR_LIMIT with too many operations in flight or completions not
   // taken.
-  StatusOr<std::shared_ptr<Operation>> Begin(Deadline deadline, std::function<void()> on_cancel = nullptr)
+  StatusOr<std::shared_ptr<Operation>> Begin(OperationKind kind, Deadline deadline,
+                                             std::function<void()> on_cancel = nullptr)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Reports progress (KVT_COMPLETION_PART) or the end (KVT_COMPLETION_DONE) of an operation;
@@ -72,11 +77,13 @@ class Operations {
   static constexpr size_t kMax = 65536;
 
  private:
-  Operations(int event_fd, uint64_t first_id) : event_fd_(event_fd), next_id_(first_id) {}
+  Operations(int event_fd, uint64_t first_id, std::shared_ptr<OperationTimes> times)
+      : event_fd_(event_fd), times_(std::move(times)), next_id_(first_id) {}
   void Push(const kvt_completion_t& completion) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Drained() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const int event_fd_;
+  const std::shared_ptr<OperationTimes> times_;
   Mutex mu_;
   CondVar changed_;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;

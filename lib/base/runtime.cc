@@ -93,8 +93,12 @@ bool Runtime::Submit(std::function<void()> task) {
   return true;
 }
 
-std::thread Runtime::StartLoop(const char* name, std::function<void()> loop) {
-  return StartThread(name, std::move(loop));
+StatusOr<std::thread> Runtime::StartLoop(const char* name, std::function<void()> loop) {
+  try {
+    return StartThread(name, std::move(loop));
+  } catch (const std::system_error& e) {
+    return Error(KVT_ERR_LIMIT, absl::StrCat("thread ", name, " did not start: ", e.what()));
+  }
 }
 
 void Runtime::AddChild() {

@@ -17,6 +17,7 @@
 #include "base/deadline.h"
 #include "base/handles.h"
 #include "base/mutex.h"
+#include "base/operation_times.h"
 #include "kvartet/runtime.h"
 
 namespace kvt {
@@ -32,8 +33,8 @@ class Runtime {
   // Queues a task for a worker thread. False after Stop.
   bool Submit(std::function<void()> task);
 
-  // Starts a thread of the runtime's for a loop that its owner ends; the owner joins it.
-  std::thread StartLoop(const char* name, std::function<void()> loop);
+  // Starts a thread of the runtime's for a loop that its owner ends; the owner joins it. KVT_ERR_LIMIT.
+  StatusOr<std::thread> StartLoop(const char* name, std::function<void()> loop);
 
   // Counts of objects opened on this runtime, for kvt_runtime_close.
   void AddChild() ABSL_LOCKS_EXCLUDED(mu_);
@@ -45,6 +46,9 @@ class Runtime {
   Status Charge(uint64_t bytes);
   void Release(uint64_t bytes);
   uint64_t memory_used() const { return used_.load(std::memory_order_relaxed); }
+
+  // Of the caches and nodes on this runtime, since it was created.
+  const std::shared_ptr<OperationTimes>& operation_times() const { return operation_times_; }
 
   bool ShouldLog(int32_t level) const { return options_.log != nullptr && level >= options_.log_level; }
   void Log(int32_t level, absl::string_view message) const;
@@ -67,6 +71,7 @@ class Runtime {
 
   const kvt_runtime_options_t options_;
   const std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
+  const std::shared_ptr<OperationTimes> operation_times_ = std::make_shared<OperationTimes>();
   std::atomic<uint64_t> used_{0};
   std::vector<std::thread> workers_;  // written by Create and Stop alone
 

@@ -119,9 +119,17 @@ Status Meter::End(uint64_t request) {
   KVT_ASSIGN_OR_RETURN(Request * found, Find(request));
   WaySums& way = sums_.ways[found->way];
   if (found->parts.has_first_token()) {
+    const PartTimes& times = found->parts.times();
+    const uint64_t duration = now > found->begin_ns ? now - found->begin_ns : 0;
+    if (way.spread == nullptr) way.spread = std::make_shared<WayTimes>();
     ++way.requests;
-    for (int32_t i = 0; i < kParts; ++i) way.times[i] += found->parts.times()[i];
-    way.duration_ns += now > found->begin_ns ? now - found->begin_ns : 0;
+    for (int32_t i = 0; i < kParts; ++i) {
+      way.times[i] += times[i];
+      way.spread->parts[i].Add(times[i]);
+    }
+    way.spread->total.Add(Sum(times));
+    way.duration_ns += duration;
+    way.spread->duration.Add(duration);
   } else {
     ++way.unfinished;
   }
@@ -132,7 +140,9 @@ Status Meter::End(uint64_t request) {
 
 MeterSums Meter::Sums() const {
   MutexLock lock(&mu_);
-  return sums_;
+  MeterSums sums = sums_;
+  if (runtime_ != nullptr) sums.operations = (*runtime_)->operation_times();
+  return sums;
 }
 
 }  // namespace kvt

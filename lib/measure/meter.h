@@ -3,6 +3,7 @@
 #ifndef KVARTET_LIB_MEASURE_METER_H_
 #define KVARTET_LIB_MEASURE_METER_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,11 +12,18 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/handles.h"
+#include "base/histogram.h"
 #include "base/mutex.h"
 #include "base/runtime.h"
 #include "measure/request_parts.h"
 
 namespace kvt {
+
+// How the times of one way's requests are spread; added to without a lock.
+struct WayTimes {
+  std::array<Histogram, kParts> parts;  // part 1 first
+  Histogram total, duration;
+};
 
 // What ended requests of one way add up to.
 struct WaySums {
@@ -25,6 +33,8 @@ struct WaySums {
   PartTimes times = {};
   uint64_t duration_ns = 0;  // begin to end
   Counters counters = {};    // of all ended requests
+  // Of the same requests as `times`, or of a few more that ended since. Null until there is one.
+  std::shared_ptr<WayTimes> spread;
 
   // Mean nanoseconds of a part, and of all parts.
   double Mean(int32_t part) const;
@@ -33,8 +43,9 @@ struct WaySums {
 };
 
 struct MeterSums {
-  std::vector<WaySums> ways;  // in the order in which they first began
-  Counters counters = {};     // counted for the meter itself
+  std::vector<WaySums> ways;                         // in the order in which they first began
+  Counters counters = {};                            // counted for the meter itself
+  std::shared_ptr<const OperationTimes> operations;  // of the meter's runtime; null without one
 };
 
 // The document of kvt_meter_json.

@@ -36,6 +36,7 @@ class PullOp : public RemoteOp {
  public:
   PullOp(std::vector<Key> keys, uint8_t* base, size_t stride, const Results& results)
       : keys_(std::move(keys)), base_(base), stride_(stride), tally_(results) {}
+  OperationKind kind() const override { return OperationKind::kPull; }
   size_t keys() const override { return keys_.size(); }
   size_t requests() const override { return (keys_.size() + kKeysPerMessage - 1) / kKeysPerMessage; }
   void Start(Remote* remote) override;

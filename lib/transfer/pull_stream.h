@@ -11,6 +11,7 @@ class PullStreamOp : public RemoteOp {
   PullStreamOp(const Key& key, uint8_t* base, size_t cap, uint64_t* offsets, uint64_t* lengths,
                size_t part_cap)
       : key_(key), base_(base), cap_(cap), offsets_(offsets), lengths_(lengths), part_cap_(part_cap) {}
+  OperationKind kind() const override { return OperationKind::kPullStream; }
   size_t keys() const override { return 1; }
   size_t requests() const override { return 1; }
   void Start(Remote* remote) override;

@@ -13,6 +13,7 @@ class PushOp : public RemoteOp {
   // `frames` are one after another.
   PushOp(std::vector<Key> keys, const uint8_t* frames, std::vector<uint64_t> lengths, const Results& results)
       : keys_(std::move(keys)), lengths_(std::move(lengths)), tally_(results), next_byte_(frames) {}
+  OperationKind kind() const override { return OperationKind::kPush; }
   size_t keys() const override { return keys_.size(); }
   size_t requests() const override { return 1; }
   void Start(Remote* remote) override;

@@ -12,6 +12,7 @@ namespace {
 
 using std::chrono::minutes;
 
+constexpr OperationKind kKind = OperationKind::kLoad;
 Deadline Far() { return Deadline::After(minutes(10)); }
 Deadline Now() { return Deadline::After(std::chrono::seconds(0)); }
 
@@ -33,12 +34,28 @@ class OperationsTest : public testing::Test {
     out.resize(operations_->Poll(absl::MakeSpan(out)));
     return out;
   }
-  std::unique_ptr<Operations> operations_ = std::move(*Operations::Create());
+  const std::shared_ptr<OperationTimes> times_ = std::make_shared<OperationTimes>();
+  std::unique_ptr<Operations> operations_ = std::move(*Operations::Create(times_));
 };
+
+TEST_F(OperationsTest, TheirTimesAreCountedByKind) {
+  const auto load = *operations_->Begin(OperationKind::kLoad, Far());
+  const auto lost = *operations_->Begin(OperationKind::kLoad, Far());
+  const auto push = *operations_->Begin(OperationKind::kPush, Far());
+  operations_->Part(*load, Result(KVT_OK, 1));
+  operations_->Finish(*load, Result(KVT_OK));
+  operations_->Finish(*lost, Result(KVT_ERR_NOT_FOUND));
+  EXPECT_EQ(Histogram::Counts(times_->times(OperationKind::kLoad)).total(), 2u);
+  EXPECT_EQ(times_->failed(OperationKind::kLoad), 1u);
+  EXPECT_EQ(Histogram::Counts(times_->times(OperationKind::kPush)).total(), 0u);
+  operations_->Finish(*push, Result(KVT_OK));
+  EXPECT_EQ(Histogram::Counts(times_->times(OperationKind::kPush)).total(), 1u);
+  EXPECT_EQ(times_->failed(OperationKind::kPush), 0u);
+}
 
 TEST_F(OperationsTest, CompletionsComeInOrderAndTheDescriptorIsReadableWhileTheyWait) {
   EXPECT_FALSE(Readable());
-  const auto first = *operations_->Begin(Far()), second = *operations_->Begin(Far());
+  const auto first = *operations_->Begin(kKind, Far()), second = *operations_->Begin(kKind, Far());
   EXPECT_NE(first->id(), second->id());
   EXPECT_FALSE(Readable());
   operations_->Part(*first, Result(KVT_OK, 1));
@@ -60,9 +77,9 @@ TEST_F(OperationsTest, CompletionsComeInOrderAndTheDescriptorIsReadableWhileThey
 }
 
 TEST_F(OperationsTest, IdsOfAnotherOwnerAreNotFound) {
-  const std::unique_ptr<Operations> other = std::move(*Operations::Create());
-  const auto mine = *operations_->Begin(Deadline::After(std::chrono::hours(1)));
-  const auto theirs = *other->Begin(Deadline::After(std::chrono::hours(1)));
+  const std::unique_ptr<Operations> other = std::move(*Operations::Create(times_));
+  const auto mine = *operations_->Begin(kKind, Deadline::After(std::chrono::hours(1)));
+  const auto theirs = *other->Begin(kKind, Deadline::After(std::chrono::hours(1)));
   EXPECT_EQ(CodeOf(operations_->Cancel(theirs->id())), KVT_ERR_NOT_FOUND);
   EXPECT_FALSE(mine->cancelled());
   operations_->Finish(*mine, Result(KVT_OK));
@@ -70,7 +87,7 @@ TEST_F(OperationsTest, IdsOfAnotherOwnerAreNotFound) {
 }
 
 TEST_F(OperationsTest, WaitTakesDoneAndDropsParts) {
-  const auto operation = *operations_->Begin(Far()), other = *operations_->Begin(Far());
+  const auto operation = *operations_->Begin(kKind, Far()), other = *operations_->Begin(kKind, Far());
   operations_->Part(*operation, Result(KVT_OK));
   operations_->Part(*other, Result(KVT_OK));
   EXPECT_EQ(CodeOf(operations_->Wait(operation->id(), Now()).status()), KVT_ERR_TIMEOUT);
@@ -91,7 +108,7 @@ TEST_F(OperationsTest, WaitTakesDoneAndDropsParts) {
 TEST_F(OperationsTest, CancelWakesTheWorkerAndReturnsWhenItHasEnded) {
   std::promise<void> wake;
   std::atomic<int> calls{0};
-  const auto operation = *operations_->Begin(Far(), [&] {
+  const auto operation = *operations_->Begin(kKind, Far(), [&] {
     ++calls;
     wake.set_value();
   });
@@ -115,15 +132,15 @@ TEST_F(OperationsTest, CancelWakesTheWorkerAndReturnsWhenItHasEnded) {
 }
 
 TEST_F(OperationsTest, DeadlineStops) {
-  const auto operation = *operations_->Begin(Now());
+  const auto operation = *operations_->Begin(kKind, Now());
   EXPECT_EQ(CodeOf(operation->Stop()), KVT_ERR_TIMEOUT);
   operations_->Finish(*operation, Result(KVT_ERR_TIMEOUT));
 }
 
 TEST_F(OperationsTest, CloseRefusesNewWorkAndLetsOldWorkEnd) {
-  const auto operation = *operations_->Begin(Far());
+  const auto operation = *operations_->Begin(kKind, Far());
   operations_->Close();
-  EXPECT_EQ(CodeOf(operations_->Begin(Far()).status()), KVT_ERR_CLOSED);
+  EXPECT_EQ(CodeOf(operations_->Begin(kKind, Far()).status()), KVT_ERR_CLOSED);
   const Status busy = operations_->WaitIdle(Now());
   EXPECT_EQ(CodeOf(busy), KVT_ERR_TIMEOUT);
   std::thread worker([&] { operations_->Finish(*operation, Result(KVT_OK)); });
@@ -134,7 +151,7 @@ TEST_F(OperationsTest, CloseRefusesNewWorkAndLetsOldWorkEnd) {
 
 TEST_F(OperationsTest, DestructionCancelsWhatRuns) {
   std::promise<void> wake;
-  const auto operation = *operations_->Begin(Far(), [&] { wake.set_value(); });
+  const auto operation = *operations_->Begin(kKind, Far(), [&] { wake.set_value(); });
   std::thread worker([&, operations = operations_.get()] {
     wake.get_future().wait();
     operations->Finish(*operation, Result(KVT_ERR_CANCELLED));
@@ -145,11 +162,11 @@ TEST_F(OperationsTest, DestructionCancelsWhatRuns) {
 }
 
 TEST_F(OperationsTest, LimitCountsRunningAndUntaken) {
-  const auto operation = *operations_->Begin(Far());
+  const auto operation = *operations_->Begin(kKind, Far());
   for (size_t i = 0; i + 1 < Operations::kMax; ++i) operations_->Part(*operation, Result(KVT_OK));
-  EXPECT_EQ(CodeOf(operations_->Begin(Far()).status()), KVT_ERR_LIMIT);
+  EXPECT_EQ(CodeOf(operations_->Begin(kKind, Far()).status()), KVT_ERR_LIMIT);
   EXPECT_EQ(Poll(1).size(), 1u);
-  const auto more = operations_->Begin(Far());
+  const auto more = operations_->Begin(kKind, Far());
   ASSERT_TRUE(more.ok()) << more.status();
   operations_->Finish(**more, Result(KVT_OK));
   operations_->Finish(*operation, Result(KVT_OK));
@@ -163,7 +180,7 @@ TEST_F(OperationsTest, ManyThreadsLoseAndDoubleNothing) {
   for (int w = 0; w < kWorkers; ++w) {
     threads.emplace_back([&] {
       for (int i = 0; i < kEach; ++i) {
-        const auto operation = *operations_->Begin(Far());
+        const auto operation = *operations_->Begin(kKind, Far());
         operations_->Finish(*operation, Result(KVT_OK));
       }
     });

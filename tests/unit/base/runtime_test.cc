@@ -84,7 +84,7 @@ TEST(RuntimeTest, ATaskMayDropTheLastReference) {
 TEST(RuntimeTest, LoopsRunOnTheirOwnThread) {
   const auto runtime = *Runtime::Create(Defaults());
   std::thread::id inside;
-  std::thread loop = runtime->StartLoop("kvt-test", [&] { inside = std::this_thread::get_id(); });
+  std::thread loop = *runtime->StartLoop("kvt-test", [&] { inside = std::this_thread::get_id(); });
   const std::thread::id outside = loop.get_id();
   loop.join();
   EXPECT_EQ(inside, outside);

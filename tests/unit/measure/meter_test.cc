@@ -54,6 +54,32 @@ TEST_F(MeterTest, JsonHasMeansByWay) {
   EXPECT_EQ(json["counters"]["checksums"], 9);
 }
 
+TEST_F(MeterTest, JsonHasPercentilesByWay) {
+  for (int i = 1; i <= 98; ++i) Request("raw", 10, 0);
+  Request("raw", 100, 0);
+  Request("raw", 1000, 0);
+  Request("lossy", 3, 0);
+  ASSERT_TRUE(meter_.Begin("open").ok());
+  const auto json = nlohmann::json::parse(MeterJson(meter_.Sums()));
+  const auto near = [](const nlohmann::json& value, double ms) {
+    EXPECT_NEAR(value.get<double>(), ms, ms / 16) << value;
+  };
+  const auto& raw = json["ways"][0];
+  const auto& parts = raw["ttft_percentiles_ms"];
+  EXPECT_EQ(parts.size(), 8u);
+  near(parts["transfer"]["p50"], 10);
+  near(parts["transfer"]["p90"], 10);
+  near(parts["transfer"]["p99"], 100);
+  near(parts["queue"]["p99"], 1);
+  near(parts["total"]["p99"], 101);
+  near(raw["duration_percentiles_ms"]["p50"], 13);
+  EXPECT_EQ(parts["prefill"]["p99"], 0.0);
+  near(json["ways"][1]["ttft_percentiles_ms"]["total"]["p50"], 4);
+  EXPECT_EQ(json["ways"][2]["ttft_percentiles_ms"]["total"]["p99"], 0.0);
+  // A meter in a test has no runtime, so no operations.
+  EXPECT_FALSE(json.contains("operations"));
+}
+
 TEST_F(MeterTest, EmptyMeterIsAnEmptyList) {
   const auto json = nlohmann::json::parse(MeterJson(meter_.Sums()));
   EXPECT_TRUE(json["ways"].is_array());
@@ -120,6 +146,8 @@ TEST(MeterThreads, ManyThreadsLoseNothing) {
     EXPECT_EQ(way.requests, 1000u);
     EXPECT_EQ(way.counter(KVT_COUNTER_BLOCKS_HIT), 2000u);
     EXPECT_LE(Sum(way.times), way.duration_ns);
+    EXPECT_EQ(Histogram::Counts(way.spread->total).total(), 1000u);
+    EXPECT_EQ(Histogram::Counts(way.spread->parts[KVT_PART_DECODE - 1]).total(), 1000u);
   }
   EXPECT_EQ(sums.counters[KVT_COUNTER_CHECKSUMS - 1], 2000u);
 }
@@ -131,7 +159,7 @@ TEST(MeterAbi, OneRequestThroughTheAbi) {
   ASSERT_EQ(kvt_meter_create(runtime, &meter), KVT_OK);
   EXPECT_EQ(kvt_runtime_close(runtime, 0), KVT_ERR_BUSY);  // the meter is open
 
-  char text[4096];
+  char text[8192];
   size_t size = 0;
   ASSERT_EQ(kvt_meter_advice(meter, text, sizeof text, &size), KVT_OK);
   EXPECT_NE(std::string(text, size).find("Too little data"), std::string::npos);
@@ -153,7 +181,10 @@ TEST(MeterAbi, OneRequestThroughTheAbi) {
   EXPECT_EQ(kvt_meter_json(meter, text, needed - 1, &size), KVT_ERR_BUFFER_TOO_SMALL);
   EXPECT_EQ(size, needed);
   ASSERT_EQ(kvt_meter_json(meter, text, sizeof text, &size), KVT_OK);
-  const auto way = nlohmann::json::parse(std::string(text, size))["ways"][0];
+  const auto document = nlohmann::json::parse(std::string(text, size));
+  EXPECT_EQ(document["operations"].size(), 6u);
+  EXPECT_EQ(document["operations"]["pull_stream"]["ended"], 0);
+  const auto way = document["ways"][0];
   double parts = 0;
   for (const auto& [name, value] : way["ttft_ms"].items()) parts += name == "total" ? 0 : value.get<double>();
   EXPECT_DOUBLE_EQ(parts, way["ttft_ms"]["total"].get<double>());
