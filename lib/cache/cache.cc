@@ -35,7 +35,7 @@ void Add(std::atomic<uint64_t>* counter, uint64_t count) {
 }  // namespace
 
 StatusOr<std::shared_ptr<Cache>> Cache::Open(std::shared_ptr<Runtime> runtime, absl::string_view url) {
-  KVT_ASSIGN_OR_RETURN(auto operations, Operations::Create());
+  KVT_ASSIGN_OR_RETURN(auto operations, Operations::Create(runtime->operation_times()));
   KVT_ASSIGN_OR_RETURN(auto tier, OpenTier(runtime, url));
   return std::shared_ptr<Cache>(new Cache(std::move(runtime), std::move(tier), std::move(operations)));
 }

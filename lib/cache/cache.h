@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/operations.h"
 #include "base/runtime.h"
+#include "cache/job.h"
 #include "cache/tier.h"
 #include "codec/codec.h"
 #include "kvartet/cache.h"
@@ -73,9 +74,9 @@ class Cache {
   Cache(std::shared_ptr<Runtime> runtime, std::unique_ptr<Tier> tier, std::unique_ptr<Operations> operations);
 
   Status CheckOpen() const;
-  // Begins an operation; `make` builds its job from the operation and what is to be called at its end.
-  template <typename Make>
-  StatusOr<uint64_t> Submit(Deadline deadline, Make make);
+  // Begins an operation that a job works on.
+  StatusOr<uint64_t> Submit(OperationKind kind, Deadline deadline, const std::shared_ptr<Job>& job);
+  Job::Finish Finisher();
   // The steps of the jobs.
   StatusOr<std::unique_ptr<StagedPut>> StageFrame(const Key& key, Bytes frame, FrameScratch* scratch);
   StatusOr<std::unique_ptr<StagedPut>> StageBlock(const Blocks& blocks, const FrameSpec& spec,

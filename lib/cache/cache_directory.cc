@@ -223,6 +223,19 @@ StatusOr<std::unique_ptr<SegmentFile>> CacheDirectory::CreateSegment(uint64_t id
   return file;
 }
 
+Status CacheDirectory::CheckSegment(uint64_t id, const SegmentFile& file) const {
+  const std::string name = SegmentName(id);
+  struct stat info;
+  const int result = fstatat(fd_, name.c_str(), &info, AT_SYMLINK_NOFOLLOW);
+  if (result != 0 && errno != ENOENT) return ErrnoError(errno, "stat", PathOf(name));
+  if (result != 0 || info.st_dev != file.device() || info.st_ino != file.inode()) {
+    return Error(KVT_ERR_IO, absl::StrCat(PathOf(name),
+                                          " was deleted or replaced while the cache was open; what was being "
+                                          "stored in it is lost"));
+  }
+  return OkStatus();
+}
+
 Status CacheDirectory::RemoveSegment(uint64_t id) const {
   const std::string name = SegmentName(id);
   if (unlinkat(fd_, name.c_str(), 0) != 0 && errno != ENOENT)

@@ -35,6 +35,9 @@ class CacheDirectory {
   // Durable in the directory when it returns.
   StatusOr<std::unique_ptr<SegmentFile>> CreateSegment(uint64_t id) const;
   Status RemoveSegment(uint64_t id) const;
+  // That the file of a segment still has its name here: what is written to one that was deleted, alone or
+  // with the directory, is gone once it is closed. KVT_ERR_IO names the path.
+  Status CheckSegment(uint64_t id, const SegmentFile& file) const;
 
   // The order of use that was written last: sequence numbers of frames, least recently used first, and the
   // number that was next. Empty when there is none that holds: it is a hint.

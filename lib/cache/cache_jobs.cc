@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "cache/cache.h"
-#include "cache/job.h"
 
 namespace kvt {
 namespace {
@@ -32,10 +31,8 @@ FrameSpec Cache::Blocks::SpecOf(size_t block, size_t count, const Key& key) cons
 // committed: a frame on its way to the disk is either reported or never there.
 class Cache::PutJob : public Job {
  public:
-  PutJob(Cache* cache, std::shared_ptr<Operation> operation, absl::Span<const uint8_t> keys,
-         kvt_status_t* results, Finish finish)
-      : Job(cache->runtime_.get().get(), std::move(operation), results, keys.size() / KVT_KEY_BYTES,
-            std::move(finish)),
+  PutJob(Cache* cache, absl::Span<const uint8_t> keys, kvt_status_t* results, Finish finish)
+      : Job(cache->runtime_.get().get(), results, keys.size() / KVT_KEY_BYTES, std::move(finish)),
         cache_(cache),
         keys_(keys) {}
 
@@ -107,9 +104,8 @@ class Cache::PutJob : public Job {
 
 class Cache::StoreJob : public Cache::PutJob {
  public:
-  StoreJob(Cache* cache, std::shared_ptr<Operation> operation, absl::Span<const uint8_t> keys,
-           kvt_status_t* results, Finish finish, Blocks blocks)
-      : PutJob(cache, std::move(operation), keys, results, std::move(finish)), blocks_(std::move(blocks)) {}
+  StoreJob(Cache* cache, absl::Span<const uint8_t> keys, kvt_status_t* results, Finish finish, Blocks blocks)
+      : PutJob(cache, keys, results, std::move(finish)), blocks_(std::move(blocks)) {}
 
  private:
   StatusOr<std::unique_ptr<StagedPut>> StageItem(size_t item, FrameScratch* scratch,
@@ -123,10 +119,8 @@ class Cache::StoreJob : public Cache::PutJob {
 
 class Cache::LoadJob : public Job {
  public:
-  LoadJob(Cache* cache, std::shared_ptr<Operation> operation, absl::Span<const uint8_t> keys,
-          kvt_status_t* results, Finish finish, Blocks blocks)
-      : Job(cache->runtime_.get().get(), std::move(operation), results, keys.size() / KVT_KEY_BYTES,
-            std::move(finish)),
+  LoadJob(Cache* cache, absl::Span<const uint8_t> keys, kvt_status_t* results, Finish finish, Blocks blocks)
+      : Job(cache->runtime_.get().get(), results, keys.size() / KVT_KEY_BYTES, std::move(finish)),
         cache_(cache),
         keys_(keys),
         blocks_(std::move(blocks)) {}
@@ -150,54 +144,44 @@ class Cache::LoadJob : public Job {
   const Blocks blocks_;
 };
 
-template <typename Make>
-StatusOr<uint64_t> Cache::Submit(Deadline deadline, Make make) {
+StatusOr<uint64_t> Cache::Submit(OperationKind kind, Deadline deadline, const std::shared_ptr<Job>& job) {
   KVT_RETURN_IF_ERROR(CheckOpen());
-  KVT_ASSIGN_OR_RETURN(const std::shared_ptr<Operation> operation, operations_->Begin(deadline));
-  std::shared_ptr<Job> job;
-  // Once begun, an operation ends whatever happens: a cancel waits for it.
-  try {
-    job = make(operation,
-               [this](const Operation& done, const kvt_completion_t& completion, const std::string& failure) {
-                 if (!failure.empty()) {
-                   MutexLock lock(&mu_);
-                   failures_[done.id()] = failure;
-                 }
-                 operations_->Finish(done, completion);
-               });
-    Job::Start(job);
-  } catch (...) {
-    kvt_completion_t completion = {};
-    completion.status = KVT_ERR_OUT_OF_MEMORY;
-    if (job == nullptr) operations_->Finish(*operation, completion);
-    throw;
-  }
-  return operation->id();
+  KVT_ASSIGN_OR_RETURN(std::shared_ptr<Operation> operation,
+                       operations_->Begin(kind, deadline, [weak = std::weak_ptr(job)] {
+                         if (const auto cancelled = weak.lock()) cancelled->Cancel();
+                       }));
+  const uint64_t id = operation->id();
+  job->Start(std::move(operation));
+  return id;
+}
+
+Job::Finish Cache::Finisher() {
+  return [this](const Operation& done, const kvt_completion_t& completion, const std::string& failure) {
+    if (!failure.empty()) {
+      MutexLock lock(&mu_);
+      failures_[done.id()] = failure;
+    }
+    operations_->Finish(done, completion);
+  };
 }
 
 StatusOr<uint64_t> Cache::SubmitPut(absl::Span<const uint8_t> keys, const uint8_t* frames,
                                     const uint64_t* lengths, kvt_status_t* results, Deadline deadline) {
-  return Submit(deadline, [&](std::shared_ptr<Operation> operation, Job::Finish finish) {
-    auto job = std::make_shared<PutJob>(this, std::move(operation), keys, results, std::move(finish));
-    job->SetFrames(frames, absl::MakeConstSpan(lengths, keys.size() / KVT_KEY_BYTES));
-    return job;
-  });
+  auto job = std::make_shared<PutJob>(this, keys, results, Finisher());
+  job->SetFrames(frames, absl::MakeConstSpan(lengths, keys.size() / KVT_KEY_BYTES));
+  return Submit(OperationKind::kPut, deadline, job);
 }
 
 StatusOr<uint64_t> Cache::SubmitStore(Blocks blocks, absl::Span<const uint8_t> keys, kvt_status_t* results,
                                       Deadline deadline) {
-  return Submit(deadline, [&](std::shared_ptr<Operation> operation, Job::Finish finish) {
-    return std::make_shared<StoreJob>(this, std::move(operation), keys, results, std::move(finish),
-                                      std::move(blocks));
-  });
+  return Submit(OperationKind::kStore, deadline,
+                std::make_shared<StoreJob>(this, keys, results, Finisher(), std::move(blocks)));
 }
 
 StatusOr<uint64_t> Cache::SubmitLoad(Blocks blocks, absl::Span<const uint8_t> keys, kvt_status_t* results,
                                      Deadline deadline) {
-  return Submit(deadline, [&](std::shared_ptr<Operation> operation, Job::Finish finish) {
-    return std::make_shared<LoadJob>(this, std::move(operation), keys, results, std::move(finish),
-                                     std::move(blocks));
-  });
+  return Submit(OperationKind::kLoad, deadline,
+                std::make_shared<LoadJob>(this, keys, results, Finisher(), std::move(blocks)));
 }
 
 }  // namespace kvt

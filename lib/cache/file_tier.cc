@@ -170,10 +170,13 @@ Status FileTier::Flush() {
 }
 
 void FileTier::Close() {
+  {
+    // Before the flush: nothing is appended behind it, and nothing written once the directory is let go.
+    WriteLock lock(this);
+    if (std::exchange(closed_, true)) return;
+  }
   Status flushed = Flush();
   WriteLock lock(this);
-  if (closed_) return;
-  closed_ = true;
   if (flushed.ok()) flushed = SaveUseOrder();
   if (!flushed.ok()) LogLater(KVT_LOG_ERROR, Annotate(flushed, "close"));
   active_.reset();

@@ -63,7 +63,7 @@ class FileTier : public Tier {
     // Under mu_.
     uint64_t size = 0;
     uint64_t live = 0;    // bytes of records that are visible or staged
-    uint64_t staged = 0;  // puts that are staged
+    uint64_t staged = 0;  // puts, copies and tombstones under way; until then it stays
   };
   struct Entry {
     Key key;
@@ -124,6 +124,10 @@ class FileTier : public Tier {
   std::shared_ptr<Segment> Victim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_) ABSL_LOCKS_EXCLUDED(mu_);
   Status Compact(const std::shared_ptr<Segment>& victim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Adds to segment->staged.
+  void Pin(Segment* segment, int64_t count) ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether the segment was not dropped.
+  bool IsKept(const Segment& segment) const ABSL_LOCKS_EXCLUDED(mu_);
   bool IsAt(const Key& key, const Segment& segment, uint64_t offset) const ABSL_LOCKS_EXCLUDED(mu_);
   // Whether a tombstone hides a record of a segment other than `from`.
   bool Hides(uint64_t tombstone, const Segment* from) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mu_, mu_);

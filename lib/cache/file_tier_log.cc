@@ -63,9 +63,13 @@ Status FileTier::SyncUpTo(const std::shared_ptr<Segment>& segment, uint64_t end)
     segment->syncing = true;
     const uint64_t target = segment->size;
     write_mu_.Unlock();
-    const Status flushed = segment->file->Sync();
+    Status flushed = segment->file->Sync();
+    // After the flush: what is deleted later was stored.
+    const Status there = directory_->CheckSegment(segment->id, *segment->file);
     write_mu_.Lock();
     segment->syncing = false;
+    // Not when this tier itself has dropped it meanwhile: then nothing of it is wanted.
+    if (flushed.ok() && IsKept(*segment)) flushed = there;
     if (flushed.ok()) {
       segment->synced = std::max(segment->synced, target);
     } else {
@@ -76,7 +80,7 @@ Status FileTier::SyncUpTo(const std::shared_ptr<Segment>& segment, uint64_t end)
       const Status truncated = segment->file->Truncate(segment->synced);
       if (!truncated.ok()) LogLater(KVT_LOG_ERROR, truncated);
       MutexLock lock(&mu_);
-      physical_ -= segment->size - segment->synced;
+      if (segments_.contains(segment->id)) physical_ -= segment->size - segment->synced;
       segment->size = segment->synced;
     }
     synced_.SignalAll();
@@ -118,7 +122,10 @@ Status FileTier::AppendTombstones(const Segment* from, absl::Span<const RecordHe
     const std::shared_ptr<Segment> segment = active_;
     KVT_ASSIGN_OR_RETURN(const uint64_t offset, Append(headers, {}));
     segment->last_tombstone = std::max(segment->last_tombstone, last);
-    KVT_RETURN_IF_ERROR(SyncUpTo(segment, offset + headers.size()));
+    Pin(segment.get(), 1);
+    const Status flushed = SyncUpTo(segment, offset + headers.size());
+    Pin(segment.get(), -1);
+    KVT_RETURN_IF_ERROR(flushed);
   }
   return OkStatus();
 }

@@ -49,7 +49,7 @@ bool FileTier::Hides(uint64_t tombstone, const Segment* from) const {
 }
 
 bool FileTier::IsDead(const Segment& segment) const {
-  if (segment.live != 0 || Hides(segment.last_tombstone, &segment)) return false;
+  if (segment.live != 0 || segment.staged != 0 || Hides(segment.last_tombstone, &segment)) return false;
   // The newest one goes on being used until it is worth the work.
   return &segment != active_.get() || segment.size > std::min(segment_bytes_ / 4, uint64_t{1} << 20);
 }
@@ -87,6 +87,17 @@ std::shared_ptr<FileTier::Segment> FileTier::Victim() {
   return victim;
 }
 
+void FileTier::Pin(Segment* segment, int64_t count) {
+  MutexLock lock(&mu_);
+  segment->staged += static_cast<uint64_t>(count);
+}
+
+bool FileTier::IsKept(const Segment& segment) const {
+  MutexLock lock(&mu_);
+  const auto found = segments_.find(segment.id);
+  return found != segments_.end() && found->second.get() == &segment;
+}
+
 bool FileTier::IsAt(const Key& key, const Segment& segment, uint64_t offset) const {
   MutexLock lock(&mu_);
   const auto found = index_.find(key);
@@ -103,6 +114,13 @@ Status FileTier::Compact(const std::shared_ptr<Segment>& victim) {
   compacting_ = true;
   const auto done = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { compacting_ = false; });
   std::vector<Move> moves;
+  // Others may append, evict and remove whenever a flush lets go of write_mu_. Neither the victim, whose
+  // frames their tombstones have to hide, nor what it is copied to is dropped meanwhile.
+  Pin(victim.get(), 1);
+  const auto unpin = absl::MakeCleanup([&, this] {
+    Pin(victim.get(), -1);
+    for (const Move& move : moves) Pin(move.segment.get(), -1);
+  });
   FrameScratch scratch(runtime_);
   uint64_t gaps = 0;
   // Records keep their sequence numbers, so a crash before the end leaves two copies of the same record.
@@ -114,11 +132,13 @@ Status FileTier::Compact(const std::shared_ptr<Segment>& victim) {
         if (!IsAt(header.key, *victim, offset)) return OkStatus();
         const uint64_t record = RecordBytes(header.length);
         KVT_RETURN_IF_ERROR(EnsureActive(record));
+        if (!IsAt(header.key, *victim, offset)) return OkStatus();
         KVT_ASSIGN_OR_RETURN(const std::shared_ptr<FrameBuffer> buffer, scratch.Take(record));
         KVT_RETURN_IF_ERROR(victim->file->Read(offset, MutableBytes(buffer->data(), record)));
         KVT_ASSIGN_OR_RETURN(const uint64_t to, Append(Bytes(buffer->data(), record), {}));
         active_->min_sequence = std::min(active_->min_sequence, header.sequence);
         moves.push_back({header.key, offset, active_, to});
+        Pin(active_.get(), 1);
         return OkStatus();
       });
   KVT_RETURN_IF_ERROR(copied);

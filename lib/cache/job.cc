@@ -5,44 +5,86 @@
 
 namespace kvt {
 
-Job::Job(Runtime* runtime, std::shared_ptr<Operation> operation, kvt_status_t* results, size_t count,
-         Finish finish)
-    : runtime_(runtime),
-      operation_(std::move(operation)),
-      results_(results),
-      count_(count),
-      finish_(std::move(finish)),
-      failed_item_(count) {}
+Job::Job(Runtime* runtime, kvt_status_t* results, size_t count, Finish finish)
+    : runtime_(runtime), results_(results), count_(count), finish_(std::move(finish)), failed_item_(count) {}
 
-void Job::Start(const std::shared_ptr<Job>& job) {
-  const size_t runners = std::clamp<size_t>(job->count_, 1, job->runtime_->threads());
-  job->chunk_ = std::clamp<size_t>((job->count_ + runners - 1) / runners, 1, kChunk);
-  // Set before the first one starts: none may take itself for the last.
-  job->runners_.store(runners, std::memory_order_relaxed);
-  std::fill_n(job->results_, job->count_, kPending);
-  for (size_t i = 0; i < runners; ++i) job->runtime_->Submit([job] { job->Step(); });
+void Job::Start(std::shared_ptr<Operation> operation) {
+  operation_ = std::move(operation);
+  const size_t runners = std::clamp<size_t>(count_, 1, runtime_->threads());
+  chunk_ = std::clamp<size_t>((count_ + runners - 1) / runners, 1, kChunk);
+  std::fill_n(results_, count_, kPending);
+  {
+    MutexLock lock(&mu_);
+    started_ = true;
+  }
+  size_t begun = 0;
+  while (begun < runners && Resubmit()) ++begun;
+  if (begun == 0) return DropRest(Error(KVT_ERR_OUT_OF_MEMORY, "out of memory"));
+  if (operation_->cancelled()) Cancel();
+}
+
+void Job::Cancel() {
+  {
+    MutexLock lock(&mu_);
+    if (!started_) return;
+  }
+  DropRest(operation_->Stop());
+}
+
+void Job::DropRest(const Status& why) {
+  Claim claim;
+  if (!Take(count_, &claim)) return;
+  for (size_t item = claim.begin; item < claim.end; ++item) Report(item, why, 0);
+  GiveBack();
+}
+
+bool Job::Resubmit() {
+  try {
+    return runtime_->Submit([job = shared_from_this()] { job->Step(); });
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+bool Job::Take(size_t most, Claim* claim) {
+  MutexLock lock(&mu_);
+  // Without any items the first claim ends the operation.
+  if (ended_ || (next_ == count_ && (count_ != 0 || working_ != 0))) return false;
+  claim->begin = next_;
+  claim->end = next_ + std::min(most, count_ - next_);
+  next_ = claim->end;
+  ++working_;
+  return true;
+}
+
+bool Job::GiveBack() {
+  {
+    MutexLock lock(&mu_);
+    --working_;
+    if (next_ < count_) return true;
+    if (working_ != 0 || ended_) return false;
+    ended_ = true;
+  }
+  End();
+  return false;
 }
 
 void Job::Step() {
-  for (;;) {
-    const size_t begin = next_.fetch_add(chunk_, std::memory_order_relaxed);
-    if (begin >= count_) break;
-    RunChunk(begin, std::min(count_, begin + chunk_));
-    if (next_.load(std::memory_order_relaxed) >= count_) break;
+  Claim claim;
+  while (Take(chunk_, &claim)) {
+    RunChunk(claim);
+    if (!GiveBack()) return;
     // The rest of a stopped operation is only reported, which is not worth a turn each: a cancel waits for
     // it.
-    if (!Stop().ok()) continue;
-    runtime_->Submit([job = shared_from_this()] { job->Step(); });
-    return;
+    if (Stop().ok() && Resubmit()) return;
   }
-  if (runners_.fetch_sub(1, std::memory_order_acq_rel) == 1) End();
 }
 
-void Job::RunChunk(size_t begin, size_t end) {
+void Job::RunChunk(const Claim& claim) {
   try {
-    Run(begin, end);
+    Run(claim.begin, claim.end);
   } catch (const std::bad_alloc&) {
-    for (size_t item = begin; item < end; ++item) {
+    for (size_t item = claim.begin; item < claim.end; ++item) {
       if (results_[item] == kPending) Report(item, Error(KVT_ERR_OUT_OF_MEMORY, "out of memory"), 0);
     }
   }

@@ -1,7 +1,9 @@
 // Job: one operation of a cache over many items, run by as many of the runtime's workers as it has use for.
 //
 // Workers claim the items in chunks and go to the back of the queue after each, so that operations share the
-// workers. The last one out finishes the operation; after that nothing of the caller's is touched.
+// workers. Who cancels claims all that no worker has claimed, so a cancel never waits for the queue: only for
+// the blocks in hand. Whoever is done with the last claimed item finishes the operation; after that nothing
+// of the caller's is touched, though workers may still come to the job and find nothing to do.
 // Thread-safe by that protocol: an item is worked on by one thread, results_[item] is written by it alone.
 #ifndef KVARTET_LIB_CACHE_JOB_H_
 #define KVARTET_LIB_CACHE_JOB_H_
@@ -23,12 +25,14 @@ class Job : public std::enable_shared_from_this<Job> {
   using Finish = std::function<void(const Operation&, const kvt_completion_t&, const std::string& failure)>;
 
   // `runtime` and what `finish` uses must live until `finish` returns.
-  Job(Runtime* runtime, std::shared_ptr<Operation> operation, kvt_status_t* results, size_t count,
-      Finish finish);
+  Job(Runtime* runtime, kvt_status_t* results, size_t count, Finish finish);
   virtual ~Job() = default;
 
-  // Begins; returns at once. `job` must be fully constructed and shared.
-  static void Start(const std::shared_ptr<Job>& job);
+  // Begins; returns at once. Called once.
+  void Start(std::shared_ptr<Operation> operation) ABSL_LOCKS_EXCLUDED(mu_);
+  // The operation is cancelled: ends it for the items that no worker has claimed. Before Start it does
+  // nothing, Start looks for itself.
+  void Cancel() ABSL_LOCKS_EXCLUDED(mu_);
 
  protected:
   // Works on items [begin, end), Reports each exactly once, and never throws but std::bad_alloc.
@@ -40,23 +44,35 @@ class Job : public std::enable_shared_from_this<Job> {
  private:
   static constexpr size_t kChunk = 32;
   static constexpr kvt_status_t kPending = 1;
+  struct Claim {
+    size_t begin = 0, end = 0;
+  };
 
   void Step();
-  void RunChunk(size_t begin, size_t end);
+  // The next `most` items; false when there is nothing left to do.
+  bool Take(size_t most, Claim* claim) ABSL_LOCKS_EXCLUDED(mu_);
+  // A claim is dealt with. True when there is more for a worker to do.
+  bool GiveBack() ABSL_LOCKS_EXCLUDED(mu_);
+  // Reports all that no worker has claimed.
+  void DropRest(const Status& why) ABSL_LOCKS_EXCLUDED(mu_);
+  bool Resubmit();
+  void RunChunk(const Claim& claim);
   void End() ABSL_LOCKS_EXCLUDED(mu_);
 
   Runtime* const runtime_;
-  const std::shared_ptr<Operation> operation_;
   kvt_status_t* const results_;
   const size_t count_;
   const Finish finish_;
-  size_t chunk_ = kChunk;
-  std::atomic<size_t> next_{0};
-  std::atomic<size_t> runners_{0};
+  std::shared_ptr<Operation> operation_;  // set by Start before anybody works
+  size_t chunk_ = kChunk;                 // likewise
   std::atomic<uint64_t> items_ok_{0};
   std::atomic<uint64_t> bytes_{0};
 
   Mutex mu_;
+  bool started_ ABSL_GUARDED_BY(mu_) = false;
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;
+  size_t next_ ABSL_GUARDED_BY(mu_) = 0;     // first item that nobody has claimed
+  size_t working_ ABSL_GUARDED_BY(mu_) = 0;  // claims that are not dealt with
   // Of the failed item with the least number. Text, since a Status is not handed from thread to thread: the
   // distribution's Abseil counts its references where ThreadSanitizer does not see it.
   size_t failed_item_ ABSL_GUARDED_BY(mu_);

@@ -16,7 +16,13 @@ StatusOr<std::unique_ptr<SegmentFile>> SegmentFile::Open(int directory, std::str
   const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT | O_EXCL : 0);
   const int fd = openat(directory, name.c_str(), flags, 0600);
   if (fd < 0) return ErrnoError(errno, "open", path);
-  return std::unique_ptr<SegmentFile>(new SegmentFile(fd, std::move(path)));
+  struct stat info;
+  if (fstat(fd, &info) != 0) {
+    const int error = errno;
+    close(fd);
+    return ErrnoError(error, "stat", path);
+  }
+  return std::unique_ptr<SegmentFile>(new SegmentFile(fd, std::move(path), info.st_dev, info.st_ino));
 }
 
 SegmentFile::~SegmentFile() { close(fd_); }

@@ -5,6 +5,8 @@
 #ifndef KVARTET_LIB_CACHE_SEGMENT_FILE_H_
 #define KVARTET_LIB_CACHE_SEGMENT_FILE_H_
 
+#include <sys/types.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,6 +27,9 @@ class SegmentFile {
   SegmentFile& operator=(const SegmentFile&) = delete;
 
   const std::string& path() const { return path_; }
+  // What the file is, whatever its name becomes.
+  dev_t device() const { return device_; }
+  ino_t inode() const { return inode_; }
 
   // Writes the pieces one after another from `offset` on. After an error part of them may be written.
   Status Write(uint64_t offset, std::initializer_list<Bytes> pieces);
@@ -41,11 +46,14 @@ class SegmentFile {
               const std::function<Status(uint64_t, const RecordHeader&)>& visit) const;
 
  private:
-  SegmentFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  SegmentFile(int fd, std::string path, dev_t device, ino_t inode)
+      : fd_(fd), path_(std::move(path)), device_(device), inode_(inode) {}
   StatusOr<uint64_t> NextRecord(uint64_t from, uint64_t size, uint64_t salt) const;
 
   const int fd_;
   const std::string path_;
+  const dev_t device_;
+  const ino_t inode_;
 };
 
 }  // namespace kvt

@@ -274,7 +274,7 @@ TEST(CacheFault, ADamagedOrderOfUseIsOnlyForgotten) {
 }
 
 // The log may call the cache, as runtime.h says: what it reports here happens in the middle of an append.
-TEST(CacheFault, ADeletedDirectoryIsNoMissingFrameAndItsLogMayCallTheCache) {
+TEST(CacheFault, TheLogMayCallTheCache) {
   struct Sink {
     Cache* cache = nullptr;
     int lines = 0;
@@ -296,16 +296,67 @@ TEST(CacheFault, ADeletedDirectoryIsNoMissingFrameAndItsLogMayCallTheCache) {
   auto cache = Cache::Open(*Runtime::Create(options), absl::StrCat("file:", path, "?capacity=1MiB"));
   ASSERT_TRUE(cache.ok()) << cache.status();
   sink.cache = cache->get();
-  Status put = (*cache)->Put(MakeKey(0), AsBytes(MakeFrame(0)));
-  ASSERT_TRUE(put.ok()) << put;
-  std::filesystem::remove_all(path);
-  for (uint32_t number = 1; put.ok() && number < 1000; ++number)
-    put = (*cache)->Put(MakeKey(number), AsBytes(MakeFrame(number)));
-  EXPECT_EQ(CodeOf(put), KVT_ERR_IO) << put;
-  EXPECT_TRUE(absl::StrContains(put.message(), path)) << put;
+  // In the way of the order of use, which is written when a segment is full.
+  ASSERT_EQ(mkdir((path + "/new").c_str(), 0700), 0);
+  for (uint32_t number = 0; sink.lines == 0 && number < 1000; ++number) {
+    const Status put = (*cache)->Put(MakeKey(number), AsBytes(MakeFrame(number)));
+    ASSERT_TRUE(put.ok()) << put;
+  }
   EXPECT_EQ(sink.lines, 1);
-  EXPECT_EQ(CodeOf((*cache)->Remove(MakeKeys(0, 1)).status()), KVT_ERR_IO);
   sink.cache = nullptr;
+}
+
+TEST(CacheFault, APutIntoADeletedDirectoryFailsAtOnce) {
+  TempDir dir;
+  const std::string path = dir.path() + "/cache";
+  const auto cache = OpenAt(path);
+  ASSERT_TRUE(cache.ok()) << cache.status();
+  for (uint32_t i = 0; i < 2; ++i) ASSERT_TRUE((*cache)->Put(MakeKey(i), AsBytes(MakeFrame(i))).ok());
+  std::filesystem::remove_all(path);
+  for (uint32_t i = 2; i < 4; ++i) {
+    const Status put = (*cache)->Put(MakeKey(i), AsBytes(MakeFrame(i)));
+    EXPECT_EQ(CodeOf(put), KVT_ERR_IO) << put;
+    EXPECT_TRUE(absl::StrContains(put.message(), path)) << put;
+    EXPECT_EQ(*(*cache)->Match(MakeKeys(i, 1)), 0u);
+  }
+  // The same for an operation.
+  const std::string frame = MakeFrame(4);
+  const uint64_t length = frame.size();
+  const auto keys = MakeKeys(4, 1);
+  kvt_status_t result = 77;
+  const auto operation =
+      (*cache)->SubmitPut(keys, reinterpret_cast<const uint8_t*>(frame.data()), &length, &result, Soon());
+  ASSERT_TRUE(operation.ok());
+  const Status waited = (*cache)->Wait(*operation, Soon(), nullptr);
+  EXPECT_EQ(CodeOf(waited), KVT_ERR_IO);
+  EXPECT_TRUE(absl::StrContains(waited.message(), path)) << waited;
+  EXPECT_EQ(result, KVT_ERR_IO);
+  // What was stored before can be loaded as long as its file is open.
+  for (uint32_t i = 0; i < 2; ++i) EXPECT_TRUE((*cache)->Get(MakeKey(i)).ok());
+  EXPECT_EQ(CodeOf((*cache)->Remove(MakeKeys(0, 1)).status()), KVT_ERR_IO);
+}
+
+TEST(CacheFault, ADeletedOrReplacedSegmentFailsOnePut) {
+  TempDir dir;
+  const std::string path = dir.path() + "/cache", segment = path + "/0000000000000001.seg";
+  for (const bool replaced : {false, true}) {
+    std::filesystem::remove_all(path);
+    auto cache = OpenAt(path);
+    ASSERT_TRUE(cache.ok()) << cache.status();
+    ASSERT_TRUE((*cache)->Put(MakeKey(0), AsBytes(MakeFrame(0))).ok());
+    ASSERT_EQ(unlink(segment.c_str()), 0);
+    if (replaced) std::ofstream(segment) << "";
+    const Status put = (*cache)->Put(MakeKey(1), AsBytes(MakeFrame(1)));
+    EXPECT_EQ(CodeOf(put), KVT_ERR_IO) << put;
+    EXPECT_TRUE(absl::StrContains(put.message(), segment)) << put;
+    const Status next = (*cache)->Put(MakeKey(2), AsBytes(MakeFrame(2)));
+    EXPECT_TRUE(next.ok()) << next;
+    cache->reset();
+    cache = OpenAt(path);
+    ASSERT_TRUE(cache.ok()) << cache.status();
+    EXPECT_TRUE((*cache)->Get(MakeKey(2)).ok());
+    EXPECT_EQ(*(*cache)->Match(MakeKeys(1, 1)), 0u);
+  }
 }
 
 }  // namespace
