@@ -3,7 +3,7 @@
 # SHA-256 and lands in .deps/. A stamp file records version, hash and what the result depends on.
 
 PACKAGES=(
-  build-essential cmake ninja-build pkg-config ccache git ca-certificates
+  build-essential cmake ninja-build pkg-config ccache git ca-certificates libc-ares-dev
   libabsl-dev libflatbuffers-dev flatbuffers-compiler libhwy-dev libopenblas-serial-dev libxxhash-dev libssl-dev
   liburing-dev libzstd-dev zlib1g-dev nlohmann-json3-dev libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev
   abigail-tools clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev codespell shellcheck

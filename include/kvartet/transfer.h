@@ -65,12 +65,15 @@ KVT_API kvt_status_t kvt_node_close(kvt_node_t node, int64_t timeout_ms);
  * but the runtime's. Blocks: no. Since: 0.1. */
 KVT_API void kvt_node_destroy(kvt_node_t node);
 
-/* Connects to another node and shakes hands.
- * @return KVT_OK; KVT_ERR_TIMEOUT; KVT_ERR_PEER_DEAD (refused, or closed in the handshake); KVT_ERR_STALLED;
+/* Connects to another node and shakes hands. A host given by name is looked up in the hosts file and at the
+ * name servers first.
+ * @return KVT_OK; KVT_ERR_TIMEOUT (also: no name server answered); KVT_ERR_PEER_DEAD (refused, or closed in
+ * the handshake; the name servers failed); KVT_ERR_STALLED;
  * KVT_ERR_VERSION (names both wire versions); KVT_ERR_MISMATCH (names model or namespace);
  * KVT_ERR_LIMIT (the other side has as many connections as it takes, or this process as many files);
  * KVT_ERR_CORRUPT (the other side does not speak this protocol);
- * KVT_ERR_INVALID_ARGUMENT; KVT_ERR_CLOSED; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Owner: the node; the
+ * KVT_ERR_INVALID_ARGUMENT (also: no such host); KVT_ERR_CLOSED (also: the node was destroyed meanwhile);
+ * KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Owner: the node; the
  * caller may end it earlier with kvt_peer_destroy. Threads: any. Blocks: up to timeout_ms. Since: 0.1. */
 KVT_API kvt_status_t kvt_node_connect(kvt_node_t node, const char* url, size_t url_len, int64_t timeout_ms,
                                       kvt_peer_t* peer);

@@ -41,6 +41,19 @@ Address UnixAddress(const std::string& path) {
   return address;
 }
 
+using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+// The host read as a number; null when it is none. Asks nobody.
+AddressList Numeric(const Place& place) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | AI_NUMERICHOST;
+  const std::string host = place.host == "localhost" ? "127.0.0.1" : place.host;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), place.port.c_str(), &hints, &found) != 0) found = nullptr;
+  return AddressList(found, freeaddrinfo);
+}
+
 }  // namespace
 
 StatusOr<Place> Place::Parse(absl::string_view text) {
@@ -79,30 +92,28 @@ bool Address::IsLoopback() const {
   return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&storage)->sin6_addr) != 0;
 }
 
-bool NeedsLookup(const Place& place) {
-  unsigned char raw[sizeof(in6_addr)];
-  return !place.is_unix && place.host != "localhost" && inet_pton(AF_INET, place.host.c_str(), raw) != 1 &&
-         inet_pton(AF_INET6, place.host.c_str(), raw) != 1;
-}
+bool NeedsLookup(const Place& place) { return !place.is_unix && Numeric(place) == nullptr; }
 
 StatusOr<Address> Resolve(const Place& place) {
-  Address address;
   if (place.is_unix) {
-    address = UnixAddress(place.path);
-  } else {
-    addrinfo hints = {};
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_NUMERICSERV | (NeedsLookup(place) ? AI_ADDRCONFIG : AI_NUMERICHOST);
-    const std::string host = place.host == "localhost" ? "127.0.0.1" : place.host;
-    addrinfo* found = nullptr;
-    const int error = getaddrinfo(host.c_str(), place.port.c_str(), &hints, &found);
-    if (error != 0)
-      return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat(place.text, ": host \"", place.host,
-                                                          "\" was not found: ", gai_strerror(error)));
-    const std::unique_ptr<addrinfo, void (*)(addrinfo*)> free_it(found, freeaddrinfo);
-    std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
-    address.size = found->ai_addrlen;
+    Address address = UnixAddress(place.path);
+    address.text = place.text;
+    return address;
   }
+  const AddressList found = Numeric(place);
+  if (found == nullptr)
+    return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat(place.text, ": host \"", place.host,
+                                                        "\" is not a numeric address or localhost"));
+  return Admit(place, found->ai_addr, found->ai_addrlen);
+}
+
+StatusOr<Address> Admit(const Place& place, const sockaddr* found, socklen_t size) {
+  Address address;
+  if (size > sizeof address.storage || (found->sa_family != AF_INET && found->sa_family != AF_INET6))
+    return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat(place.text, ": host \"", place.host,
+                                                        "\" has an address of family ", found->sa_family));
+  std::memcpy(&address.storage, found, size);
+  address.size = size;
   address.text = place.text;
   if (!address.IsLoopback() && !place.insecure)
     return Error(KVT_ERR_INVALID_ARGUMENT,

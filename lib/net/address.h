@@ -35,11 +35,14 @@ struct Address {
   bool IsLoopback() const;
 };
 
-// True when the host has to be looked up by name, which may block.
+// True when the host is a name, which net/lookup.h finds; not so for numbers and "localhost".
 bool NeedsLookup(const Place& place);
 
-// Finds the address and refuses what is not loopback without insecure=1. Blocks when NeedsLookup.
+// The address of a place that needs no lookup; never blocks. Refuses what is not loopback without insecure=1.
 StatusOr<Address> Resolve(const Place& place);
+
+// An address that was found for a place, if it may be used: loopback, or insecure=1.
+StatusOr<Address> Admit(const Place& place, const sockaddr* found, socklen_t size);
 
 // The address a socket is bound to, as a URL.
 StatusOr<std::string> BoundUrl(int fd, const Place& place);

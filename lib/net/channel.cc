@@ -342,6 +342,7 @@ void Channel::TakeBack(uint64_t tag) {
       }
       if (queue == &sending_ && &out == &queue->front() && (out.part != 0 || out.offset != 0)) {
         for (size_t i = out.part == 0 ? 0 : out.part - 1; i < out.payload.size(); ++i) {
+          if (out.payload[i].pin != nullptr) continue;
           auto copy = std::make_shared<std::string>(AsText(out.payload[i].bytes));
           out.payload[i] = {AsBytes(*copy), copy};
         }

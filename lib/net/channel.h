@@ -65,8 +65,8 @@ class Channel {
   uint64_t queued_bytes() const { return queued_bytes_; }
   size_t queued_messages() const { return urgent_.size() + normal_.size() + sending_.size(); }
 
-  // Takes back queued messages of `tag`. The message that is half sent goes on from a copy. After the call no
-  // memory of theirs is read.
+  // Takes back queued messages of `tag`. The message that is half sent goes on, from a copy of what is not
+  // pinned. After the call no memory of theirs that is not pinned is read.
   void TakeBack(uint64_t tag);
   // Drops what is still to come of the payload that is being read. After the call its targets are not
   // written.

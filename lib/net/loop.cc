@@ -55,7 +55,7 @@ void Loop::Turn() {
   if (count < 0) return;
   now_ = Clock::now();
   // Descriptors before timers: bytes that waited while this thread did not run count as received.
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count && !stopped(); ++i) {
     const uint64_t id = events[i].data.u64;
     if (id == kWake) {
       Drain(wake_);
@@ -71,15 +71,10 @@ void Loop::Turn() {
   RunTimers();
 }
 
-bool Loop::stopped() {
-  MutexLock lock(&mu_);
-  return stopped_;
-}
-
 void Loop::Stop() {
   std::vector<std::function<void()>> dropped;
   MutexLock lock(&mu_);
-  stopped_ = true;
+  stopped_.store(true, std::memory_order_release);
   dropped.swap(tasks_);
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
@@ -87,7 +82,7 @@ void Loop::Stop() {
 
 void Loop::Post(std::function<void()> task) {
   MutexLock lock(&mu_);
-  if (stopped_) return;
+  if (stopped()) return;
   if (tasks_.empty()) {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
@@ -102,7 +97,7 @@ void Loop::RunTasks() {
     tasks.swap(tasks_);
   }
   for (std::function<void()>& task : tasks) {
-    task();
+    if (!stopped()) task();
     task = nullptr;
   }
 }
@@ -162,7 +157,7 @@ void Loop::ArmTimer() {
 void Loop::RunTimers() {
   // By now(), not by the clock: a timer that arms itself for later than now() waits for the next round,
   // however long this thread was held up.
-  while (!timers_.empty() && timers_.begin()->first.first <= now_) {
+  while (!stopped() && !timers_.empty() && timers_.begin()->first.first <= now_) {
     auto entry = timers_.extract(timers_.begin());
     timer_times_.erase(entry.key().second);
     entry.mapped()();

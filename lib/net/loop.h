@@ -7,6 +7,7 @@
 
 #include <sys/epoll.h>
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,6 +33,7 @@ class Loop {
   void Run();
   // One round: waits for events, then handles them, the tasks and the timers that are due.
   void Turn();
+  // After it no callback begins.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
   // Queues a task for the loop's thread. After Stop tasks are dropped.
   void Post(std::function<void()> task) ABSL_LOCKS_EXCLUDED(mu_);
@@ -59,7 +61,7 @@ class Loop {
   void ArmTimer();
   void RunTasks() ABSL_LOCKS_EXCLUDED(mu_);
   void RunTimers();
-  bool stopped() ABSL_LOCKS_EXCLUDED(mu_);
+  bool stopped() const { return stopped_.load(std::memory_order_acquire); }
 
   const Fd epoll_, wake_, timer_;
   Time now_ = Clock::now();
@@ -69,8 +71,8 @@ class Loop {
   std::map<std::pair<Time, TimerId>, std::function<void()>> timers_;
   absl::flat_hash_map<TimerId, Time> timer_times_;
 
+  std::atomic<bool> stopped_{false};  // set under mu_
   Mutex mu_;
-  bool stopped_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<std::function<void()>> tasks_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -55,10 +55,6 @@ Status Bind(int fd, const Place& place, const Address& address) {
 }  // namespace
 
 StatusOr<Listener> Listener::Open(const Place& place) {
-  if (NeedsLookup(place))
-    return Error(KVT_ERR_INVALID_ARGUMENT,
-                 absl::StrCat(place.text, ": host \"", place.host,
-                              "\" is not a numeric address or localhost, as listening needs"));
   KVT_ASSIGN_OR_RETURN(const Address address, Resolve(place));
   Listener listener;
   KVT_ASSIGN_OR_RETURN(listener.fd_, NewSocket(address));
@@ -111,12 +107,12 @@ StatusOr<Fd> StartConnect(const Address& address) {
   return fd;
 }
 
-Status ConnectResult(int fd, const Address& address) {
+Status ConnectResult(int fd, absl::string_view text) {
   int error = 0;
   socklen_t size = sizeof error;
   if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   if (error == 0) return OkStatus();
-  return Error(KVT_ERR_PEER_DEAD, absl::StrCat("connect to ", address.text, ": ", std::strerror(error)));
+  return Error(KVT_ERR_PEER_DEAD, absl::StrCat("connect to ", text, ": ", std::strerror(error)));
 }
 
 }  // namespace kvt::net

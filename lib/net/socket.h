@@ -35,8 +35,8 @@ class Listener {
 
 // Begins to connect; writable when the attempt has ended, ConnectResult says how.
 StatusOr<Fd> StartConnect(const Address& address);
-// KVT_ERR_PEER_DEAD names the address and the reason.
-Status ConnectResult(int fd, const Address& address);
+// KVT_ERR_PEER_DEAD names the address, `text`, and the reason.
+Status ConnectResult(int fd, absl::string_view text);
 
 }  // namespace kvt::net
 

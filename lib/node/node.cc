@@ -1,7 +1,6 @@
 #include "node/node.h"
 
 #include <algorithm>
-#include <random>
 
 #include "base/options.h"
 #include "node/cache_store.h"
@@ -29,11 +28,6 @@ Status CheckOptions(const kvt_node_options_t& options) {
   return OkStatus();
 }
 
-uint64_t RandomEpoch() {
-  std::random_device random;
-  return (uint64_t{random()} << 32) | random();
-}
-
 std::vector<Key> ToKeys(Bytes bytes) {
   std::vector<Key> keys(bytes.size() / KVT_KEY_BYTES);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = Key::From(bytes.data() + i * KVT_KEY_BYTES);
@@ -57,7 +51,6 @@ StatusOr<std::shared_ptr<Node>> Node::Open(std::shared_ptr<Runtime> runtime, con
   endpoint.identity.model = model.fingerprint();
   std::copy_n(options.namespace_digest, KVT_NAMESPACE_DIGEST_BYTES,
               endpoint.identity.namespace_digest.begin());
-  endpoint.identity.epoch = RandomEpoch();
   endpoint.identity.stall_ms = options.stall_ms;
   endpoint.identity.max_frame_bytes = options.max_frame_bytes;
   KVT_ASSIGN_OR_RETURN(auto opened, transfer::Endpoint::Create(runtime, endpoint));

@@ -20,7 +20,7 @@ void Counters::Count(const Status& reason) {
 
 StatusOr<std::shared_ptr<Core>> Core::Create(std::shared_ptr<Runtime> runtime, const Identity& identity) {
   KVT_ASSIGN_OR_RETURN(auto loop, net::Loop::Create());
-  KVT_ASSIGN_OR_RETURN(auto operations, Operations::Create());
+  KVT_ASSIGN_OR_RETURN(auto operations, Operations::Create(runtime->operation_times()));
   return std::shared_ptr<Core>(
       new Core(std::move(runtime), std::move(loop), std::move(operations), identity));
 }
@@ -52,23 +52,33 @@ Status Core::CheckFrame(Bytes frame, const Key* key) {
 
 void Core::Work(std::function<void()> task) {
   {
-    MutexLock lock(&mu_);
-    ++working_;
+    MutexLock lock(&tasks_->mu);
+    tasks_->waiting.push_back(std::move(task));
   }
-  auto done = [this] {
-    MutexLock lock(&mu_);
-    if (--working_ == 0) idle_.SignalAll();
-  };
-  if (!runtime->Submit([task = std::move(task), done] {
-        task();
-        done();
-      }))
-    done();
+  runtime->Submit([tasks = tasks_] { RunTask(tasks.get()); });
 }
 
-void Core::WaitForWork() {
-  MutexLock lock(&mu_);
-  while (working_ != 0) idle_.Wait(&mu_);
+void Core::RunTask(Tasks* tasks) {
+  std::function<void()> task;
+  {
+    MutexLock lock(&tasks->mu);
+    if (tasks->waiting.empty()) return;
+    task = std::move(tasks->waiting.front());
+    tasks->waiting.pop_front();
+    ++tasks->running;
+  }
+  task();
+  // What it holds goes before its end is known.
+  task = nullptr;
+  MutexLock lock(&tasks->mu);
+  if (--tasks->running == 0) tasks->idle.SignalAll();
+}
+
+void Core::EndWork() {
+  std::deque<std::function<void()>> dropped;
+  MutexLock lock(&tasks_->mu);
+  dropped.swap(tasks_->waiting);
+  while (tasks_->running != 0) tasks_->idle.Wait(&tasks_->mu);
 }
 
 }  // namespace kvt::transfer

@@ -3,6 +3,8 @@
 #define KVARTET_LIB_TRANSFER_CORE_H_
 
 #include <atomic>
+#include <deque>
+#include <functional>
 #include <memory>
 
 #include "base/operations.h"
@@ -18,7 +20,6 @@ struct Identity {
   uint16_t version_min = KVT_WIRE_VERSION, version_max = KVT_WIRE_VERSION;
   std::array<uint8_t, KVT_FINGERPRINT_BYTES> model{};
   NamespaceDigest namespace_digest{};
-  uint64_t epoch = 0;  // random: a restarted node is another one
   uint32_t stall_ms = 2000;
   uint64_t max_frame_bytes = uint64_t{1} << 30;
 };
@@ -48,9 +49,11 @@ class Core {
   // Checks a received frame whole: structure, every checksum, model and namespace; `key` may be null.
   Status CheckFrame(Bytes frame, const Key* key);
 
-  // Runs a task on a worker; Idle waits for all of them.
-  void Work(std::function<void()> task) ABSL_LOCKS_EXCLUDED(mu_);
-  void WaitForWork() ABSL_LOCKS_EXCLUDED(mu_);
+  // Runs a task on a worker, if one comes to it before EndWork.
+  void Work(std::function<void()> task);
+  // Drops the tasks that no worker has begun, and waits for the others: never for the runtime's queue. Nobody
+  // may call Work from then on.
+  void EndWork();
 
   const std::shared_ptr<Runtime> runtime;
   const std::shared_ptr<net::Loop> loop;
@@ -60,13 +63,20 @@ class Core {
   const std::shared_ptr<net::Traffic> traffic = std::make_shared<net::Traffic>();
 
  private:
+  // What the workers share. They keep it alive, and nothing else of the node: it may be gone by then.
+  struct Tasks {
+    Mutex mu;
+    CondVar idle;
+    std::deque<std::function<void()>> waiting ABSL_GUARDED_BY(mu);
+    size_t running ABSL_GUARDED_BY(mu) = 0;
+  };
+
   Core(std::shared_ptr<Runtime> r, std::shared_ptr<net::Loop> l, std::unique_ptr<Operations> o,
        const Identity& i)
       : runtime(std::move(r)), loop(std::move(l)), operations(std::move(o)), identity(i) {}
+  static void RunTask(Tasks* tasks);
 
-  Mutex mu_;
-  CondVar idle_;
-  size_t working_ ABSL_GUARDED_BY(mu_) = 0;
+  const std::shared_ptr<Tasks> tasks_ = std::make_shared<Tasks>();
 };
 
 }  // namespace kvt::transfer

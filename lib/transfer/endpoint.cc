@@ -49,19 +49,6 @@ class Promise {
   T value_ ABSL_GUARDED_BY(mu_){};
 };
 
-// Looks an address up; a slow name server holds up a worker, not the caller beyond its deadline.
-StatusOr<net::Address> Resolve(Core* core, const net::Place& place, Deadline deadline) {
-  if (!net::NeedsLookup(place)) return net::Resolve(place);
-  auto promise = std::make_shared<Promise<net::Address>>();
-  // Not counted as the node's work, so that destroy does not wait for a name server.
-  core->runtime->Submit([promise, place, setter = Promise<net::Address>::Setter(promise)] {
-    promise->Set(net::Resolve(place));
-  });
-  auto address = promise->Wait(deadline);
-  if (address.has_value()) return *std::move(address);
-  return Error(KVT_ERR_TIMEOUT, absl::StrCat("looking up host \"", place.host, "\" reached the deadline"));
-}
-
 }  // namespace
 
 StatusOr<std::shared_ptr<Endpoint>> Endpoint::Create(std::shared_ptr<Runtime> runtime,
@@ -89,6 +76,7 @@ Endpoint::Endpoint(std::shared_ptr<Core> core, const EndpointOptions& options, n
                    std::shared_ptr<net::TokenBucket> bucket)
     : core_(std::move(core)),
       max_connections_(options.max_connections),
+      name_servers_(options.name_servers),
       url_(listener.url()),
       listener_(std::move(listener)),
       bucket_(std::move(bucket)) {}
@@ -102,7 +90,7 @@ Status Endpoint::Run() {
     KVT_ASSIGN_OR_RETURN(listen_watch_,
                          core_->loop->Watch(listener_.fd(), EPOLLIN, [this](uint32_t) { OnAccept(); }));
   }
-  thread_ = core_->runtime->StartLoop("kvt-node", [core = core_] { core->loop->Run(); });
+  KVT_ASSIGN_OR_RETURN(thread_, core_->runtime->StartLoop("kvt-node", [core = core_] { core->loop->Run(); }));
   return OkStatus();
 }
 
@@ -147,23 +135,24 @@ void Endpoint::OnStreams() {
 StatusOr<std::shared_ptr<Remote>> Endpoint::Connect(absl::string_view url, Deadline deadline) {
   KVT_ASSIGN_OR_RETURN(const net::Place place, net::Place::Parse(url));
   if (closed()) return Error(KVT_ERR_CLOSED, "close or destroy of the node has begun");
-  KVT_ASSIGN_OR_RETURN(net::Address address, Resolve(core_.get(), place, deadline));
   std::shared_ptr<net::TokenBucket> bucket = bucket_;
   if (place.bytes_per_second != 0)
     bucket = std::make_shared<net::TokenBucket>(place.bytes_per_second, net::Loop::Clock::now());
-  auto remote = std::make_shared<Remote>(core_, std::move(address), std::move(bucket));
+  auto remote = std::make_shared<Remote>(core_, place, std::move(bucket));
   auto promise = std::make_shared<Promise<bool>>();
   core_->loop->Post([this, remote, promise, setter = Promise<bool>::Setter(promise)] {
     Prune();
     remotes_.push_back(remote);
-    remote->Connect([promise, setter](const Status& status) {
+    remote->Connect(name_servers_, [promise, setter](const Status& status) {
       promise->Set(status.ok() ? StatusOr<bool>(true) : StatusOr<bool>(status));
     });
   });
   const auto ready = promise->Wait(deadline);
   if (!ready.has_value()) {
+    const char* what =
+        remote->looking_up() ? " reached the deadline while its host was looked up" : " reached the deadline";
     remote->Disconnect();
-    return Error(KVT_ERR_TIMEOUT, absl::StrCat("connect to ", place.text, " reached the deadline"));
+    return Error(KVT_ERR_TIMEOUT, absl::StrCat("connect to ", place.text, what));
   }
   KVT_RETURN_IF_ERROR(ready->status());
   return remote;
@@ -202,9 +191,11 @@ Status Endpoint::Close(Deadline deadline) {
     (*look)(setter);
   });
   KVT_RETURN_IF_ERROR(core_->operations->WaitIdle(deadline));
-  if (!idle->Wait(deadline).has_value())
-    return Error(KVT_ERR_TIMEOUT, "peers still wait for answers of this node");
-  return OkStatus();
+  const auto answered = idle->Wait(deadline);
+  if (answered.has_value() && answered->ok()) return OkStatus();
+  // The loop gives up at the deadline too, and when the node is destroyed meanwhile.
+  if (answered.has_value() && !deadline.Expired()) return answered->status();
+  return Error(KVT_ERR_TIMEOUT, "peers still wait for answers of this node");
 }
 
 void Endpoint::Shutdown() {
@@ -224,7 +215,7 @@ void Endpoint::Shutdown() {
     });
     thread_.join();
   }
-  core_->WaitForWork();
+  core_->EndWork();
   served_.clear();
   remotes_.clear();
 }

@@ -21,6 +21,7 @@ namespace kvt::transfer {
 struct EndpointOptions {
   std::string listen;  // empty: a client only
   uint32_t max_connections = 64;
+  std::string name_servers;  // "address:port,..."; empty: those of the system
   Identity identity;
 };
 
@@ -59,6 +60,7 @@ class Endpoint {
 
   const std::shared_ptr<Core> core_;
   const uint32_t max_connections_;
+  const std::string name_servers_;
   const std::string url_;
   const std::shared_ptr<Shelf> shelf_ = std::make_shared<Shelf>();
   std::shared_ptr<Streams> streams_;

@@ -38,12 +38,13 @@ StatusOr<uint64_t> Remote::Submit(const std::shared_ptr<RemoteOp>& op, Deadline 
     pending_requests_ += op->requests();
     pending_keys_ += op->keys();
   }
-  auto operation = core_->operations->Begin(deadline, [self = weak_from_this(), weak = std::weak_ptr(op)] {
+  const auto cancel = [self = weak_from_this(), weak = std::weak_ptr(op)] {
     const auto remote = self.lock();
     const auto cancelled = weak.lock();
     if (remote == nullptr || cancelled == nullptr) return;
     remote->core_->loop->Post([remote, cancelled] { remote->CancelOp(cancelled); });
-  });
+  };
+  auto operation = core_->operations->Begin(op->kind(), deadline, cancel);
   if (!operation.ok()) {
     MutexLock lock(&mu_);
     pending_requests_ -= op->requests();
@@ -62,9 +63,24 @@ void Remote::Disconnect() {
   });
 }
 
-void Remote::Connect(Ready ready) {
+void Remote::Connect(const std::string& servers, Ready ready) {
   ready_ = std::move(ready);
-  auto fd = net::StartConnect(address_);
+  if (!net::NeedsLookup(place_)) {
+    const auto address = net::Resolve(place_);
+    return address.ok() ? OnAddress(*address) : FailConnect(address.status());
+  }
+  looking_up_.store(true, std::memory_order_relaxed);
+  auto lookup = net::Lookup::Start(core_->loop.get(), place_, servers, [this](StatusOr<net::Address> found) {
+    looking_up_.store(false, std::memory_order_relaxed);
+    lookup_ = nullptr;
+    found.ok() ? OnAddress(*found) : FailConnect(found.status());
+  });
+  if (!lookup.ok()) return FailConnect(lookup.status());
+  lookup_ = *std::move(lookup);
+}
+
+void Remote::OnAddress(const net::Address& address) {
+  auto fd = net::StartConnect(address);
   if (!fd.ok()) return FailConnect(fd.status());
   connecting_ = *std::move(fd);
   auto watch = core_->loop->Watch(connecting_.get(), EPOLLOUT, [this](uint32_t) { OnConnected(); });
@@ -73,7 +89,7 @@ void Remote::Connect(Ready ready) {
 }
 
 void Remote::OnConnected() {
-  const Status connected = net::ConnectResult(connecting_.get(), address_);
+  const Status connected = net::ConnectResult(connecting_.get(), place_.text);
   core_->loop->Forget(std::exchange(connect_watch_, 0));
   if (!connected.ok()) return FailConnect(connected);
   Channel::Options options;
@@ -82,16 +98,17 @@ void Remote::OnConnected() {
   options.traffic = core_->traffic;
   channel_ = std::make_unique<Channel>(core_->loop.get(), std::move(connecting_), this, options);
   state_ = State::kHello;
+  // Before it can fail: OnClosed takes it back.
+  core_->counters.connections.fetch_add(1, std::memory_order_relaxed);
   const Status started = channel_->Start(shared_from_this());
   if (!started.ok()) return FailConnect(started);
-  core_->counters.connections.fetch_add(1, std::memory_order_relaxed);
   net::Message hello;
   hello.type = MessageType::kHello;
   hello.control = HelloControl(core_->identity);
   SendMessage(std::move(hello));
   handshake_ = core_->loop->At(core_->loop->now() + stall(), [this] {
     handshake_ = 0;
-    FailConnect(Error(KVT_ERR_STALLED, absl::StrCat(address_.text,
+    FailConnect(Error(KVT_ERR_STALLED, absl::StrCat(place_.text,
                                                     " accepted the connection but did not "
                                                     "answer the handshake for ",
                                                     stall().count(), " ms")));
@@ -103,10 +120,11 @@ void Remote::FailConnect(const Status& reason) {
   const auto keep = shared_from_this();
   const Ready ready = std::exchange(ready_, nullptr);
   Close(reason);
-  if (ready) ready(Annotate(reason, absl::StrCat("connect to ", address_.text)));
+  if (ready) ready(Annotate(reason, absl::StrCat("connect to ", place_.text)));
 }
 
 void Remote::Close(Status reason) {
+  lookup_ = nullptr;
   core_->loop->Drop(std::exchange(handshake_, 0));
   core_->loop->Forget(std::exchange(connect_watch_, 0));
   connecting_.Reset();
@@ -115,13 +133,14 @@ void Remote::Close(Status reason) {
   } else if (state_ != State::kClosed) {
     state_ = State::kClosed;
     SetClosed(reason);
+    if (const Ready ready = std::exchange(ready_, nullptr)) ready(std::move(reason));
   }
 }
 
 void Remote::SetClosed(const Status& reason) {
   MutexLock lock(&mu_);
   if (closed_text_.empty())
-    closed_text_ = absl::StrCat("the connection to ", address_.text, " is closed: ", reason.message());
+    closed_text_ = absl::StrCat("the connection to ", place_.text, " is closed: ", reason.message());
 }
 
 void Remote::OnClosed(Status reason) {
@@ -136,7 +155,7 @@ void Remote::OnClosed(Status reason) {
 
 void Remote::OnBroken(Status reason) {
   core_->counters.Count(reason);
-  core_->runtime->Log(KVT_LOG_WARNING, absl::StrCat(address_.text, ": ", reason.message()));
+  core_->runtime->Log(KVT_LOG_WARNING, absl::StrCat(place_.text, ": ", reason.message()));
   SetClosed(reason);
   FailAll(CodeOf(reason));
   if (ready_) return FailConnect(reason);
@@ -336,7 +355,7 @@ void Remote::Tick() {
   const auto now = core_->loop->now();
   const auto stalled_at = std::max(channel_->received_at(), busy_since_) + stall();
   if (now >= stalled_at) {
-    core_->runtime->Log(KVT_LOG_WARNING, absl::StrCat(address_.text, ": no byte for ", stall().count(),
+    core_->runtime->Log(KVT_LOG_WARNING, absl::StrCat(place_.text, ": no byte for ", stall().count(),
                                                       " ms; operations end as stalled"));
     return FailAll(KVT_ERR_STALLED);
   }

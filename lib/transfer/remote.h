@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "net/channel.h"
+#include "net/lookup.h"
 #include "net/socket.h"
 #include "transfer/core.h"
 #include "transfer/wire.h"
@@ -26,6 +27,7 @@ class Remote;
 class RemoteOp {
  public:
   virtual ~RemoteOp() = default;
+  virtual OperationKind kind() const = 0;
   // Requests and keys that count against the limits of a connection.
   virtual size_t keys() const = 0;
   virtual size_t requests() const = 0;
@@ -52,16 +54,19 @@ class Remote : public net::Channel::Handler, public std::enable_shared_from_this
  public:
   // Called once on the loop's thread: ready, or why not.
   using Ready = std::function<void(Status)>;
-  Remote(std::shared_ptr<Core> core, net::Address address, std::shared_ptr<net::TokenBucket> bucket)
-      : core_(std::move(core)), address_(std::move(address)), bucket_(std::move(bucket)) {}
+  Remote(std::shared_ptr<Core> core, net::Place place, std::shared_ptr<net::TokenBucket> bucket)
+      : core_(std::move(core)), place_(std::move(place)), bucket_(std::move(bucket)) {}
 
   // Any thread. KVT_ERR_PEER_DEAD when the connection is gone; KVT_ERR_LIMIT.
   StatusOr<uint64_t> Submit(const std::shared_ptr<RemoteOp>& op, Deadline deadline) ABSL_LOCKS_EXCLUDED(mu_);
   // Any thread: closes the connection; operations on it end with KVT_ERR_CANCELLED.
   void Disconnect();
+  // Any thread: whether the name of the host is still being looked up.
+  bool looking_up() const { return looking_up_.load(std::memory_order_relaxed); }
 
   // The loop's thread from here on.
-  void Connect(Ready ready);
+  // `servers`: as net::Lookup::Start.
+  void Connect(const std::string& servers, Ready ready);
   void Close(Status reason);
   bool closed() const { return state_ == State::kClosed; }
   Core& core() { return *core_; }
@@ -85,6 +90,7 @@ class Remote : public net::Channel::Handler, public std::enable_shared_from_this
  private:
   enum class State { kConnecting, kHello, kReady, kClosed };
 
+  void OnAddress(const net::Address& address);
   void OnConnected();
   void FailConnect(const Status& reason);
   Status OnHello(Bytes control);
@@ -98,10 +104,12 @@ class Remote : public net::Channel::Handler, public std::enable_shared_from_this
   std::chrono::milliseconds stall() const { return std::chrono::milliseconds(core_->identity.stall_ms); }
 
   const std::shared_ptr<Core> core_;
-  const net::Address address_;
+  const net::Place place_;
   const std::shared_ptr<net::TokenBucket> bucket_;
 
   State state_ = State::kConnecting;
+  std::atomic<bool> looking_up_{false};
+  std::shared_ptr<net::Lookup> lookup_;
   net::Fd connecting_;
   net::Loop::WatchId connect_watch_ = 0;
   net::Loop::TimerId tick_ = 0, handshake_ = 0;

@@ -1,5 +1,6 @@
 // The part of Served that takes pushes.
 #include <algorithm>
+#include <new>
 
 #include "transfer/served.h"
 
@@ -54,7 +55,10 @@ Status Served::NewBuffer(uint64_t size, Buffer* buffer) {
     return Error(KVT_ERR_LIMIT,
                  absl::StrCat("a frame of ", size, " bytes; the most is ", core_->identity.max_frame_bytes));
   KVT_ASSIGN_OR_RETURN(buffer->lease, MemoryLease::Take(core_->runtime, size));
-  buffer->bytes.reset(new uint8_t[size]);
+  // A peer chose the size: without memory for it this is one frame's failure.
+  buffer->bytes.reset(new (std::nothrow) uint8_t[size]);
+  if (buffer->bytes == nullptr)
+    return Error(KVT_ERR_OUT_OF_MEMORY, absl::StrCat("no memory for a frame of ", size, " bytes"));
   buffer->size = size;
   return OkStatus();
 }

@@ -74,7 +74,7 @@ std::string HelloControl(const Identity& identity) {
   const auto digest =
       builder.CreateVector(identity.namespace_digest.data(), identity.namespace_digest.size());
   return Finish(builder, wire::CreateHello(builder, identity.version_min, identity.version_max, model, digest,
-                                           identity.epoch, identity.stall_ms, identity.max_frame_bytes));
+                                           identity.stall_ms, identity.max_frame_bytes));
 }
 
 Message GoodbyeMessage(const Status& reason) {

@@ -87,7 +87,6 @@ struct Hello FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_VERSION_MAX = 6,
     VT_MODEL = 8,
     VT_NAMESPACE_DIGEST = 10,
-    VT_EPOCH = 12,
     VT_STALL_MS = 14,
     VT_MAX_FRAME_BYTES = 16
   };
@@ -103,9 +102,6 @@ struct Hello FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<uint8_t> *namespace_digest() const {
     return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_NAMESPACE_DIGEST);
   }
-  uint64_t epoch() const {
-    return GetField<uint64_t>(VT_EPOCH, 0);
-  }
   uint32_t stall_ms() const {
     return GetField<uint32_t>(VT_STALL_MS, 0);
   }
@@ -120,7 +116,6 @@ struct Hello FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(model()) &&
            VerifyOffset(verifier, VT_NAMESPACE_DIGEST) &&
            verifier.VerifyVector(namespace_digest()) &&
-           VerifyField<uint64_t>(verifier, VT_EPOCH, 8) &&
            VerifyField<uint32_t>(verifier, VT_STALL_MS, 4) &&
            VerifyField<uint64_t>(verifier, VT_MAX_FRAME_BYTES, 8) &&
            verifier.EndTable();
@@ -142,9 +137,6 @@ struct HelloBuilder {
   }
   void add_namespace_digest(flatbuffers::Offset<flatbuffers::Vector<uint8_t>> namespace_digest) {
     fbb_.AddOffset(Hello::VT_NAMESPACE_DIGEST, namespace_digest);
-  }
-  void add_epoch(uint64_t epoch) {
-    fbb_.AddElement<uint64_t>(Hello::VT_EPOCH, epoch, 0);
   }
   void add_stall_ms(uint32_t stall_ms) {
     fbb_.AddElement<uint32_t>(Hello::VT_STALL_MS, stall_ms, 0);
@@ -169,12 +161,10 @@ inline flatbuffers::Offset<Hello> CreateHello(
     uint16_t version_max = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint8_t>> model = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint8_t>> namespace_digest = 0,
-    uint64_t epoch = 0,
     uint32_t stall_ms = 0,
     uint64_t max_frame_bytes = 0) {
   HelloBuilder builder_(_fbb);
   builder_.add_max_frame_bytes(max_frame_bytes);
-  builder_.add_epoch(epoch);
   builder_.add_stall_ms(stall_ms);
   builder_.add_namespace_digest(namespace_digest);
   builder_.add_model(model);
@@ -194,7 +184,6 @@ inline flatbuffers::Offset<Hello> CreateHelloDirect(
     uint16_t version_max = 0,
     const std::vector<uint8_t> *model = nullptr,
     const std::vector<uint8_t> *namespace_digest = nullptr,
-    uint64_t epoch = 0,
     uint32_t stall_ms = 0,
     uint64_t max_frame_bytes = 0) {
   auto model__ = model ? _fbb.CreateVector<uint8_t>(*model) : 0;
@@ -205,7 +194,6 @@ inline flatbuffers::Offset<Hello> CreateHelloDirect(
       version_max,
       model__,
       namespace_digest__,
-      epoch,
       stall_ms,
       max_frame_bytes);
 }

@@ -28,6 +28,12 @@ TEST(Place, ReadsHostsPortsAndOptions) {
   EXPECT_TRUE(Resolve(*Place::Parse("tcp://128.0.0.1:1?insecure=1")).ok());
   EXPECT_TRUE(NeedsLookup(*Place::Parse("tcp://example.invalid:1")));
   EXPECT_FALSE(NeedsLookup(*Place::Parse("unix:/tmp/x")));
+  EXPECT_FALSE(NeedsLookup(*Place::Parse("tcp://[fe80::1%lo]:1")));
+  EXPECT_FALSE(NeedsLookup(*Place::Parse("tcp://localhost:1")));
+  // Nobody is asked for a name here.
+  const auto named = Resolve(*Place::Parse("tcp://example.invalid:1"));
+  EXPECT_EQ(CodeOf(named.status()), KVT_ERR_INVALID_ARGUMENT);
+  EXPECT_NE(named.status().message().find("example.invalid"), std::string::npos);
   EXPECT_FALSE(Place::Parse("unix:/" + std::string(200, 'x')).ok());
   const auto slashes = Place::Parse("unix:////tmp/x");
   ASSERT_TRUE(slashes.ok() && slashes->path == "//tmp/x");
@@ -118,6 +124,21 @@ TEST(Loop, ATimerThatArmsItselfWaitsForTheNextRound) {
   });
   loop->Run();
   EXPECT_EQ(rounds.size(), 4u);
+}
+
+// Also what waited with the task that stops it: a connect must not begin on a node that has just ended.
+TEST(Loop, NothingBeginsAfterStop) {
+  const auto loop = *Loop::Create();
+  bool ran = false;
+  const auto held = std::make_shared<int>(1);
+  loop->Post([&] {
+    loop->At(loop->now(), [&] { ran = true; });
+    loop->Stop();
+  });
+  loop->Post([&ran, held] { ran = true; });
+  loop->Run();
+  EXPECT_FALSE(ran);
+  EXPECT_EQ(held.use_count(), 1);
 }
 
 TEST(Loop, RunsTasksTimersAndWatchesInTheirOrder) {

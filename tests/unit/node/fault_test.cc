@@ -268,6 +268,51 @@ TEST_P(FaultTest, AProducerThatIsDestroyedIsDead) {
   CheckPartial(side, pull, KVT_ERR_PEER_DEAD);
 }
 
+// Requests and streams belong to a connection, and a connection to one run of the peer: nothing of the run
+// before is mixed up with what the next one has.
+TEST_P(FaultTest, ARestartedPeerIsAnotherOne) {
+  Side side({});
+  auto producer = std::make_unique<Side>(Side::Setup{.listen = Listen("400MB")});
+  const std::string url = producer->url();
+  const std::vector<uint8_t> old_frame = MakeFrame(side.model, MakeKey(0), 16, 1),
+                             new_frame = MakeFrame(side.model, MakeKey(0), 16, 2);
+  producer->Put(MakeKey(0), old_frame);
+  kvt_stream_t stream = 0;
+  KVT_ASSERT_OK(kvt_stream_open(producer->node, MakeKey(7).data(), &stream));
+  KVT_ASSERT_OK(kvt_stream_append(stream, old_frame.data(), old_frame.size()));
+  const auto submit = [&](kvt_peer_t peer, std::vector<uint8_t>* memory, uint64_t* place,
+                          uint64_t* operation) {
+    return kvt_peer_submit_pull_stream(peer, MakeKey(7).data(), memory->data(), memory->size(), place,
+                                       place + 4, 4, kLong, operation);
+  };
+  const kvt_peer_t before = side.Connect(url);
+  std::vector<uint8_t> memory(1 << 20);
+  uint64_t place[8] = {}, operation = 0;
+  KVT_ASSERT_OK(submit(before, &memory, place, &operation));
+  while (side.Stats().frames_received == 0) std::this_thread::yield();
+  producer.reset();
+  kvt_completion_t done = {};
+  EXPECT_EQ(kvt_node_wait(side.node, operation, kLong, &done), KVT_ERR_PEER_DEAD);
+  EXPECT_EQ(done.items_ok, 1u);
+
+  producer = std::make_unique<Side>(Side::Setup{.listen = url});
+  ASSERT_EQ(producer->opened, KVT_OK) << LastError();
+  Pull stale(1, 64 << 10);
+  EXPECT_EQ(stale.Submit(before, MakeKey(0)), KVT_ERR_PEER_DEAD);
+  const kvt_peer_t after = side.Connect(url);
+  Pull pull(1, 64 << 10);
+  KVT_ASSERT_OK(pull.Submit(after, MakeKey(0)));
+  EXPECT_EQ(pull.Wait(side.node), KVT_ERR_NOT_FOUND);
+  KVT_ASSERT_OK(submit(after, &memory, place, &operation));
+  KVT_ASSERT_OK(kvt_stream_open(producer->node, MakeKey(7).data(), &stream));
+  KVT_ASSERT_OK(kvt_stream_append(stream, new_frame.data(), new_frame.size()));
+  KVT_ASSERT_OK(kvt_stream_finish(stream, 1));
+  KVT_EXPECT_OK(kvt_node_wait(side.node, operation, kLong, &done));
+  EXPECT_EQ(done.items_ok, 1u);
+  ASSERT_EQ(place[4], new_frame.size());
+  EXPECT_EQ(std::memcmp(memory.data() + place[0], new_frame.data(), new_frame.size()), 0);
+}
+
 TEST_P(FaultTest, ManyThreadsCancelAndWait) {
   Side producer({.listen = Listen("400MB")}), side({});
   for (uint32_t i = 0; i < kBlocks; ++i) producer.Put(MakeKey(i), MakeFrame(side.model, MakeKey(i), 16, i));

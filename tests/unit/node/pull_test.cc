@@ -45,6 +45,29 @@ TEST_P(PullTest, BringsFramesByteForByte) {
   EXPECT_EQ(consumer.Stats().corrupt, 0u);
 }
 
+TEST_P(PullTest, AMeterHasTheTimesOfItsRuntimesOperations) {
+  Side producer({.listen = Listen()}), consumer({});
+  producer.Put(MakeKey(0), MakeFrame(producer.model, MakeKey(0), 16, 0));
+  const kvt_peer_t peer = consumer.Connect(producer.url());
+  for (const uint32_t key : {0u, 0u, 9u}) {
+    Pull pull(1, 64 << 10);
+    KVT_ASSERT_OK(pull.Submit(peer, MakeKey(key)));
+    EXPECT_EQ(pull.Wait(consumer.node), key == 0 ? KVT_OK : KVT_ERR_NOT_FOUND);
+  }
+  const auto text = [](const Side& side) {
+    kvt_meter_t meter = 0;
+    EXPECT_EQ(kvt_meter_create(side.runtime, &meter), KVT_OK) << LastError();
+    std::string json(4096, '\0');
+    size_t needed = 0;
+    EXPECT_EQ(kvt_meter_json(meter, json.data(), json.size(), &needed), KVT_OK) << LastError();
+    kvt_meter_destroy(meter);
+    return json.substr(0, needed);
+  };
+  EXPECT_NE(text(consumer).find("\"pull\":{\"ended\":3,\"failed\":1,"), std::string::npos) << text(consumer);
+  EXPECT_NE(text(consumer).find("\"put\":{\"ended\":0,\"failed\":0,"), std::string::npos) << text(consumer);
+  EXPECT_NE(text(producer).find("\"put\":{\"ended\":1,\"failed\":0,"), std::string::npos) << text(producer);
+}
+
 TEST_P(PullTest, TakesAThousandBlocksInOneCall) {
   Side producer({.listen = Listen()}), consumer({});
   size_t slot = 0;

@@ -39,7 +39,6 @@ EndpointOptions ServerOptions() {
   EndpointOptions options;
   options.listen = "tcp://127.0.0.1:0";
   options.identity.model = MakeModel()->fingerprint();
-  options.identity.epoch = 1;
   return options;
 }
 
