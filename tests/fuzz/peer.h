@@ -24,7 +24,6 @@ inline std::shared_ptr<Runtime> MakeRuntime() {
 inline std::shared_ptr<transfer::Core> MakeCore(const std::shared_ptr<Runtime>& runtime) {
   transfer::Identity identity;
   identity.model = SmallModel()->fingerprint();
-  identity.epoch = 1;
   identity.max_frame_bytes = 1 << 16;
   return *transfer::Core::Create(runtime, identity);
 }
