@@ -14,7 +14,8 @@ static uint64_t Random(void) {
   return state;
 }
 
-static int64_t OddNumber(void) {
+/* An end of some range, or a number beside the one that is right. */
+static int64_t OddNumber(int64_t right) {
   static const int64_t odd[] = {0,
                                 1,
                                 -1,
@@ -32,6 +33,7 @@ static int64_t OddNumber(void) {
                                 (int64_t)1 << 48,
                                 INT64_MAX,
                                 INT64_MIN};
+  if (Random() % 2 == 0) return (int64_t)((uint64_t)right + Random() % 5 - 2);
   return odd[Random() % (sizeof odd / sizeof odd[0])];
 }
 
@@ -42,11 +44,11 @@ static void Views(void) {
   ViewInit(&view, 1);
   const view_t whole = view;
   int64_t spec[KVTF_SPEC_WORDS];
-  SpecInit(spec, 0, BLOCK);
+  SpecInit(spec, TOKENS - BLOCK, BLOCK); /* the last rows, which end where the memory does */
   uint64_t length = 0;
   uint8_t key[BLOCKS][KVTF_KEY_BYTES];
   MakeKeys(model, key);
-  uint8_t* const frame = MakeFrame(model, key[0], 0, &length);
+  uint8_t* const frame = MakeFrame(model, key[BLOCKS - 1], BLOCKS - 1, &length);
   uint8_t* const room = malloc(1 << 17);
   for (int i = 0; i < 20000; ++i) {
     memcpy(view.record, whole.record, sizeof view.record);
@@ -54,12 +56,12 @@ static void Views(void) {
     for (uint64_t changes = 1 + Random() % 3; changes > 0; --changes) {
       const uint64_t at = Random() % (KVTF_VIEW_WORDS + BASES);
       if (at < KVTF_VIEW_WORDS) {
-        view.record[at] = OddNumber();
+        view.record[at] = OddNumber(view.record[at]);
       } else {
-        view.bases[at - KVTF_VIEW_WORDS] = OddNumber();
+        view.bases[at - KVTF_VIEW_WORDS] = OddNumber(view.bases[at - KVTF_VIEW_WORDS]);
       }
     }
-    int32_t table[4] = {(int32_t)(Random() % 5), 1, 2, (int32_t)OddNumber()};
+    int32_t table[4] = {(int32_t)(Random() % 5), 1, 2, (int32_t)OddNumber(3)};
     const size_t table_len = Random() % 4 == 0 ? sizeof table : 0;
     const size_t view_len = Random() % 8 == 0 ? Random() % sizeof view.record : sizeof view.record;
     const size_t memory_len = Random() % 8 == 0 ? Random() % VIEW_BYTES : VIEW_BYTES;
@@ -70,7 +72,8 @@ static void Views(void) {
         kvtf_codec_encode(codec, HOSTILE, BYTES_OF(spec), NONE, NONE, room, 1 << 17, NONE, TEXT);
     const int64_t decoded =
         kvtf_codec_decode(codec, frame, (size_t)length, HOSTILE, BYTES_OF(spec), NONE, NONE, NONE, TEXT);
-    const int64_t turned = kvtf_model_rope(model, HOSTILE, OddNumber(), OddNumber(), OddNumber(), TEXT);
+    const int64_t turned =
+        kvtf_model_rope(model, HOSTILE, OddNumber(0), OddNumber(TOKENS), OddNumber(1), TEXT);
     refused += (encoded < 0) + (decoded < 0) + (turned < 0);
     done += (encoded >= 0) + (decoded >= 0) + (turned >= 0);
     CHECK(encoded >= 0 || text[0] != 0);
