@@ -1,9 +1,9 @@
 #!/bin/bash
 # `kvartet quality` on one short text: figures that must hold whatever the machine, and what it says of bad input.
-# Usage: smoke_quality.sh KVARTET
+# Usage: quality_test.sh KVARTET
 set -euo pipefail
 kvartet="$1"
-work="$(mktemp -d "${TMPDIR:-/tmp}/kvt-smoke-XXXXXX")"
+work="$(mktemp -d "${TMPDIR:-/tmp}/kvt-quality-XXXXXX")"
 trap 'rm -rf "$work"' EXIT
 for number in {1..60}; do
   echo "Shelf $((number * 37 % 101)) holds box $number, which the machine of row $((number % 7)) fetched on day $((number * 13 % 29))."
