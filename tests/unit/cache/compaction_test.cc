@@ -7,7 +7,7 @@
 namespace kvt {
 namespace {
 
-constexpr uint32_t kThreads = 3, kNumbers = 60, kTokens = 256;
+constexpr uint32_t kThreads = 3, kNumbers = 60, kTokens = 128;
 
 // Every thread has numbers of its own, which it puts and removes in turn, and others that only make traffic.
 void Churn(Cache* cache, uint32_t thread, std::vector<bool>* there) {
@@ -24,7 +24,9 @@ void Churn(Cache* cache, uint32_t thread, std::vector<bool>* there) {
       ASSERT_TRUE(put.ok()) << put;
     }
     (*there)[number] = !(*there)[number];
-    if (step % 2 == 0) {
+    // Used ones stay, so that segments die in patches and have to be compacted.
+    for (uint32_t hot = 0; hot < kNumbers / 4; ++hot) (void)cache->Get(MakeKey(thread * kNumbers + hot));
+    for (int more = 0; more < 2; ++more) {
       const Status put = cache->Put(MakeKey(next), AsBytes(MakeFrame(next, kTokens)));
       ASSERT_TRUE(put.ok()) << put;
       ++next;
