@@ -22,8 +22,7 @@ typedef struct kvt_codec_options {
   uint32_t group_channels; /* kivi: channels that share V's scale in a token, 8 to 8,192; default 32; capped
                               at the row */
   uint32_t reserved;       /* 0 */
-  const char* name;        /* "raw", "int8", "kivi2", "kivi4", "transform"; NULL with length 0, the default:
-                              "raw" */
+  const char* name;        /* one of the names below; NULL with length 0, the default: "raw" */
   size_t name_len;
   const uint8_t* profile; /* transform: a profile's bytes (experimental.h), copied */
   size_t profile_len;
@@ -36,14 +35,18 @@ typedef struct kvt_codec_options {
 KVT_API void kvt_codec_options_init(kvt_codec_options_t* options, size_t struct_size);
 
 /* Creates a codec for a model.
- *   raw    rows as the model's element type, bit-exact.
- *   int8   symmetric, one f16 scale per token and head.
- *   kivi2, kivi4   asymmetric 2 or 4 bits; K per channel over groups of tokens, V per token over groups of
- * channels; f16 scale and minimum a group (KIVI, arXiv 2402.02750).
- *   transform   a calibrated projection of groups of layers, and static bits for each of its components; a
- * frame's layers are whole groups of the profile, and its heads are the profile's. NaN and infinities in
- * lossy codecs: NaN decodes as 0 and infinities as the largest finite value of their group's type, and both
- * are counted; raw keeps every bit.
+ * - raw: rows as the model's element type, bit-exact.
+ * - int8: symmetric, one f16 scale per token and head.
+ * - fp8, fp8_e5m2: E4M3 or E5M2, one f16 scale per token and head.
+ * - kivi2, kivi4, kivi8: asymmetric 2, 4 or 8 bits; K per channel over groups of tokens, V per token over
+ *   groups of channels; f16 scale and minimum a group (KIVI, arXiv 2402.02750).
+ * - rotated2, rotated3, rotated4: 2, 3 or 4 bits, Lloyd-Max levels of randomly rotated heads, whose norms are
+ *   kept (TurboQuant, arXiv 2504.19874). rotated4v2 and the like give V another width.
+ * - transform: a calibrated projection of groups of layers, and static bits for each of its components; a
+ *   frame's layers are whole groups of the profile, and its heads are the profile's.
+ *
+ * NaN and infinities in lossy codecs: NaN decodes as 0 and infinities as the largest finite value of their
+ * group's type, and both are counted; raw keeps every bit.
  * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_UNSUPPORTED (an unknown name, or a lossy codec on fp8
  * rows); KVT_ERR_CORRUPT, KVT_ERR_VERSION, KVT_ERR_MISMATCH (a profile that is damaged, or of another
  * model); KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Owner: the caller. Threads: any; a codec is immutable

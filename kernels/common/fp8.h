@@ -18,14 +18,16 @@ struct E4m3 {
   static constexpr int kMantissa = 3, kBias = 7;
   static constexpr uint8_t kMost = 0x7e;  // the largest finite magnitude
   static constexpr uint8_t kNan = 0x7f;   // the first magnitude that is NaN; those between are infinite
-  static constexpr float kMax = 448.0f;
 };
 struct E5m2 {
   static constexpr int kMantissa = 2, kBias = 15;
   static constexpr uint8_t kMost = 0x7b;
   static constexpr uint8_t kNan = 0x7d;
-  static constexpr float kMax = 57344.0f;
 };
+
+// What the largest magnitude of a head becomes, in either format. E5M2 could take more, but then the scales
+// of ordinary rows would be subnormal.
+inline constexpr float kFp8Top = 448.0f;
 
 // 2 to the power of `exponent`, within the normal floats.
 inline constexpr float PowerOfTwo(int exponent) {
@@ -83,7 +85,7 @@ inline void Fp8Encode(Fp8 format, Element element, const void* const* rows, size
         float largest = 0;
         for (size_t e = h * dim; e < (h + 1) * dim; ++e)
           largest = std::max(largest, std::fabs(Admit(LoadElement(element, rows[r], e), nonfinite)));
-        const uint16_t scale = F16Up(largest / F::kMax);
+        const uint16_t scale = F16Up(largest / kFp8Top);
         StoreHalf(scale, out, h);
         const float inverse = InverseOf(F16ToF32(scale));
         for (size_t e = h * dim; e < (h + 1) * dim; ++e)

@@ -78,7 +78,7 @@ void EncodeHead(const void* row, size_t begin, size_t dim, uint8_t* scale_out, s
   float largest = hn::GetLane(hn::MaxOfLanes(d, most));
   for (size_t e = whole; e < dim; ++e)
     largest = std::max(largest, std::fabs(Admit(LoadElement(T::kElement, row, begin + e), nonfinite)));
-  const uint16_t scale = F16Up(largest / F::kMax);
+  const uint16_t scale = F16Up(largest / kFp8Top);
   StoreHalf(scale, scale_out, head);
   const float inverse = InverseOf(F16ToF32(scale));
   const auto factor = hn::Set(d, inverse);

@@ -38,10 +38,16 @@ class LossyCodec : public SegmentCodec {
 // Symmetric bytes, one scale a token and head.
 std::unique_ptr<const SegmentCodec> MakeInt8Codec();
 
-// Asymmetric codes of 2 or 4 bits: stream 0 (K, or MLA's latent) by channel over groups of tokens, stream 1
-// (V) by token over groups of channels of a head.
+// E4M3 or E5M2, one scale a token and head.
+std::unique_ptr<const SegmentCodec> MakeFp8Codec(bool e5m2);
+
+// Asymmetric codes of 2, 4 or 8 bits: stream 0 (K, or MLA's latent) by channel over groups of tokens, stream
+// 1 (V) by token over groups of channels of a head.
 std::unique_ptr<const SegmentCodec> MakeKiviCodec(uint32_t bits, uint32_t group_tokens,
                                                   uint32_t group_channels);
+
+// Lloyd-Max levels of rotated heads, 2 to 4 bits, of stream 0 and of stream 1.
+std::unique_ptr<const SegmentCodec> MakeRotatedCodec(uint32_t k_bits, uint32_t v_bits);
 
 }  // namespace kvt
 

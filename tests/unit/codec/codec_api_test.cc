@@ -29,7 +29,13 @@ TEST(CodecTest, ParametersAreChecked) {
   EXPECT_EQ(CodeOf(CreateStatus("kivi4", 32, 7)), KVT_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(CodeOf(CreateStatus("kivi4", 32, 8193)), KVT_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(CodeOf(CreateStatus("kivi3", 32, 32)), KVT_ERR_UNSUPPORTED);
-  EXPECT_EQ(CodeOf(CreateStatus("RAW", 32, 32)), KVT_ERR_UNSUPPORTED);
+  for (const char* name :
+       {"RAW", "fp8_e4m3", "fp8_", "kivi16", "rotated", "rotated1", "rotated5", "rotated8", "rotated44",
+        "rotated4v", "rotated4v4", "rotated4v5", "rotatedv2", "rotated4x2", "rotated4v22"}) {
+    EXPECT_EQ(CodeOf(CreateStatus(name, 32, 32)), KVT_ERR_UNSUPPORTED) << name;
+  }
+  for (const char* name : {"fp8", "fp8_e5m2", "kivi8", "rotated2v4", "rotated3v2", "rotated4v3"})
+    EXPECT_TRUE(CreateStatus(name, 32, 32).ok()) << name;
   EXPECT_TRUE(CreateStatus("raw", 32, 32, KVT_ELEMENT_FP8_E4M3).ok());
   const Status status = CreateStatus("int8", 32, 32, KVT_ELEMENT_FP8_E5M2);
   EXPECT_EQ(CodeOf(status), KVT_ERR_UNSUPPORTED);
@@ -75,6 +81,11 @@ TEST(CodecTest, RatiosAreThoseOfTheFormats) {
   EXPECT_NEAR(rows / Encode(*MakeCodec(model, "int8"), source.view(), spec).size(), 16 / 8.25, 0.02);
   EXPECT_NEAR(rows / Encode(*MakeCodec(model, "kivi4"), source.view(), spec).size(), 16 / 5.0, 0.03);
   EXPECT_NEAR(rows / Encode(*MakeCodec(model, "kivi2"), source.view(), spec).size(), 16 / 3.0, 0.06);
+  EXPECT_NEAR(rows / Encode(*MakeCodec(model, "kivi8"), source.view(), spec).size(), 16 / 9.0, 0.02);
+  EXPECT_NEAR(rows / Encode(*MakeCodec(model, "fp8"), source.view(), spec).size(), 16 / 8.25, 0.02);
+  EXPECT_NEAR(rows / Encode(*MakeCodec(model, "rotated4"), source.view(), spec).size(), 16 / 4.25, 0.04);
+  EXPECT_NEAR(rows / Encode(*MakeCodec(model, "rotated3"), source.view(), spec).size(), 16 / 3.25, 0.06);
+  EXPECT_NEAR(rows / Encode(*MakeCodec(model, "rotated4v2"), source.view(), spec).size(), 16 / 3.25, 0.06);
 }
 
 TEST(CodecTest, FramesMayLieAtAnyAddress) {

@@ -188,7 +188,10 @@ inline std::vector<uint8_t> Encode(const Codec& codec, const View& view, const F
   return frame;
 }
 
-inline constexpr const char* kCodecs[] = {"raw", "int8", "kivi2", "kivi4"};
+inline constexpr const char* kLossyCodecs[] = {"int8",  "fp8",      "fp8_e5m2", "kivi2",    "kivi4",
+                                               "kivi8", "rotated2", "rotated3", "rotated4", "rotated4v2"};
+inline constexpr const char* kCodecs[] = {"raw",   "int8",     "fp8",      "fp8_e5m2", "kivi2",     "kivi4",
+                                          "kivi8", "rotated2", "rotated3", "rotated4", "rotated4v2"};
 
 }  // namespace kvt::test
 

@@ -27,28 +27,51 @@ double Rounding(uint32_t element, double value) {
                                       : magnitude * 0x1p-8;
 }
 
+bool StartsWith(const std::string& text, const char* start) { return text.rfind(start, 0) == 0; }
+
+// Steps between the smallest and the largest value of a group, of int8 and kivi.
+double Steps(const std::string& codec) {
+  return codec == "int8" ? 254 : std::exp2(std::stod(codec.substr(4))) - 1;
+}
+
+// The largest error relative to the norm that we allow a rotated codec; its mean is about a third of it.
+double RotatedError(const std::string& codec, uint32_t stream) {
+  const char width = codec.size() > 8 && stream == 1 ? codec[9] : codec[7];
+  return width == '2' ? 0.9 : width == '3' ? 0.55 : 0.35;
+}
+
 // Half a step of the codec at this element, from the definition.
 double HalfStep(const std::string& codec, const Memory& memory, const Model& model, uint64_t tokens,
                 uint32_t exempt, uint32_t layer, uint32_t stream, uint64_t token, uint32_t head, uint32_t e) {
-  double low = 1e9, high = -1e9, largest = 0;
+  double low = 1e9, high = -1e9, largest = 0, squares = 0;
   const auto add = [&](uint64_t t, uint32_t c) {
     const double value = memory.Get(layer, stream, t, head, c);
     low = std::min(low, value);
     high = std::max(high, value);
     largest = std::max(largest, std::fabs(value));
+    squares += value * value;
   };
   const uint32_t dim = model.head_dim(stream);
-  if (codec == "int8" || stream == 1) {
-    const uint32_t group = codec == "int8" ? dim : 32, begin = e / group * group;
+  const bool kivi = StartsWith(codec, "kivi");
+  if (!kivi || stream == 1) {
+    const uint32_t group = kivi ? 32 : dim, begin = e / group * group;
     for (uint32_t c = begin; c < std::min(begin + group, dim); ++c) add(token, c);
   } else {
     const uint64_t begin = exempt + (token - exempt) / 32 * 32;
     for (uint64_t t = begin; t < std::min<uint64_t>(begin + 32, tokens - exempt); ++t) add(t, e);
   }
+  if (StartsWith(codec, "rotated")) return std::sqrt(squares) * RotatedError(codec, stream) + 1e-6;
+  if (StartsWith(codec, "fp8")) {
+    const bool e5m2 = codec == "fp8_e5m2";
+    const double scale = (largest * (1 + 2e-3)) / 448 + 1e-7;
+    const double value = std::fabs(memory.Get(layer, stream, token, head, e));
+    return value * (1 + 1e-3) / (e5m2 ? 8 : 16) + scale * (e5m2 ? 0x1p-17 : 0x1p-10);
+  }
+  if (codec == "int8") return (largest * (1 + 2e-3) + 1e-5) / 127 / 2;
   // f16's rounding of scale and minimum widens the range by less than 2^-10 of its ends.
   const double slack = 2e-3 * std::max(std::fabs(low), std::fabs(high)) + 1e-6;
-  if (codec == "int8") return (largest * (1 + 2e-3) + 1e-5) / 127 / 2;
-  return ((high - low) * (1 + 1e-3) + slack) / (codec == "kivi2" ? 3 : 15) / 2;
+  // Scales are multiples of 2^-24.
+  return ((high - low) * (1 + 1e-3) + slack) / Steps(codec) / 2 + 0x1p-25;
 }
 
 TEST_P(RoundTripTest, ErrorIsWithinHalfAStep) {
@@ -139,7 +162,8 @@ TEST(RoundTripTest, OneTokenAndRaggedGroups) {
       Memory target(model, Layout::kDense, KVT_ELEMENT_F16, tokens);
       ASSERT_TRUE(codec->Decode(Bytes(frame), spec, target.view()).ok());
       target.ForEach([&](auto layer, auto stream, auto token, auto head, auto e) {
-        ASSERT_NEAR(target.Get(layer, stream, token, head, e), 0.25f * static_cast<float>(e % 2), 5e-4)
+        const double bound = StartsWith(name, "rotated") ? 0.5 * RotatedError(name, stream) : 5e-4;
+        ASSERT_NEAR(target.Get(layer, stream, token, head, e), 0.25f * static_cast<float>(e % 2), bound)
             << name;
       });
     }
@@ -148,7 +172,7 @@ TEST(RoundTripTest, OneTokenAndRaggedGroups) {
 
 // Groups that are constant, the case in which the original KIVI divides by zero.
 TEST(LossyCodecTest, ConstantGroupsAreExact) {
-  for (const char* name : {"kivi2", "kivi4"}) {
+  for (const char* name : {"kivi2", "kivi4", "kivi8"}) {
     const auto model = MakeModel({});
     const auto codec = MakeCodec(model, name);
     Memory source(model, Layout::kDense, KVT_ELEMENT_F16, 40);
@@ -168,7 +192,7 @@ TEST(LossyCodecTest, ConstantGroupsAreExact) {
 TEST(LossyCodecTest, NanAndInfinitiesHaveADefinedResultAndAreCounted) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const uint32_t element : {KVT_ELEMENT_F32, KVT_ELEMENT_F16, KVT_ELEMENT_BF16}) {
-    for (const char* name : {"int8", "kivi2", "kivi4"}) {
+    for (const char* name : kLossyCodecs) {
       const auto model = MakeModel({.layers = 1, .element = element});
       const auto codec = MakeCodec(model, name);
       Memory source(model, Layout::kDense, element, 20);
@@ -198,7 +222,7 @@ TEST(LossyCodecTest, NanAndInfinitiesHaveADefinedResultAndAreCounted) {
 }
 
 TEST(LossyCodecTest, ValuesNearTheEndOfF16StayFinite) {
-  for (const char* name : {"int8", "kivi2", "kivi4"}) {
+  for (const char* name : kLossyCodecs) {
     const auto model = MakeModel({.layers = 1});
     const auto codec = MakeCodec(model, name);
     Memory source(model, Layout::kDense, KVT_ELEMENT_F16, 64);
@@ -210,11 +234,10 @@ TEST(LossyCodecTest, ValuesNearTheEndOfF16StayFinite) {
     const std::vector<uint8_t> frame = Encode(*codec, source.view(), spec);
     Memory target(model, Layout::kDense, KVT_ELEMENT_F16, 64);
     ASSERT_TRUE(codec->Decode(Bytes(frame), spec, target.view()).ok());
-    const double half_step = 131008.0 /
-                             (std::string(name) == "int8"    ? 254
-                              : std::string(name) == "kivi2" ? 3
-                                                             : 15) /
-                             2;
+    const bool floats = StartsWith(name, "fp8"), rotated = StartsWith(name, "rotated");
+    const double half_step = floats    ? 65504.0 / (std::string(name) == "fp8" ? 16 : 8)
+                             : rotated ? 65504.0 * 4 * RotatedError(name, 0)
+                                       : 131008.0 / Steps(name) / 2;
     target.ForEach([&](auto layer, auto stream, auto token, auto head, auto e) {
       const float after = target.Get(layer, stream, token, head, e);
       ASSERT_TRUE(std::isfinite(after));
@@ -241,7 +264,11 @@ TEST(RoundTripTest, MlaHasOneStream) {
       squared += before * before;
       error += std::pow(before - target.Get(layer, stream, token, head, e), 2);
     });
-    EXPECT_LT(error / squared, std::string(name) == "kivi2" ? 0.2 : 0.01) << name;
+    const double most = std::string(name) == "kivi2"      ? 0.2
+                        : std::string(name) == "rotated2" ? 0.13
+                        : std::string(name) == "rotated3" ? 0.04
+                                                          : 0.012;
+    EXPECT_LT(error / squared, most) << name;
   }
 }
 
