@@ -130,6 +130,10 @@ static void Raw(void) { Codec("raw", 0.5); }
 static void Int8(void) { Codec("int8", 1.2); }
 static void Kivi4(void) { Codec("kivi4", 1.5); }
 static void Kivi2(void) { Codec("kivi2", 1.8); }
+static void Kivi8(void) { Codec("kivi8", 1.1); }
+static void Fp8(void) { Codec("fp8", 1.2); }
+static void Fp8E5m2(void) { Codec("fp8_e5m2", 1.2); }
+static void Rotated(void) { Codec("rotated4v3", 1.5); }
 
 static void Load(kvt_cache_t cache) {
   kvt_status_t results[KIT_BLOCKS] = {1, 1, 1, 1};
@@ -283,6 +287,10 @@ int main(void) {
   RUN(Int8);
   RUN(Kivi4);
   RUN(Kivi2);
+  RUN(Kivi8);
+  RUN(Fp8);
+  RUN(Fp8E5m2);
+  RUN(Rotated);
   RUN(Transfer);
   RUN(Stream);
   RUN(CacheMemory);

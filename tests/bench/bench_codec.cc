@@ -1,5 +1,5 @@
-// raw_copy, int8_decode, kivi_decode: codecs against memcpy of the same KV, one thread, beyond the last-level
-// cache.
+// raw_copy and the lossy codecs' decoding against memcpy of the same KV, one thread, beyond the last-level
+// cache. The area `core` has the first bars, the area `codec` those of all codecs.
 #include <kvartet/kvartet.h>
 
 #include <algorithm>
@@ -180,6 +180,13 @@ std::vector<Bar> Codecs() {
           Worst("kivi_decode", 0.25, {"kivi2", "kivi4"}, false)};
 }
 KVT_BENCH(core, Codecs);
+
+std::vector<Bar> Decoders() {
+  return {Worst("int8_decode", 0.35, {"int8"}, false), Worst("fp8_decode", 0.35, {"fp8", "fp8_e5m2"}, false),
+          Worst("kivi_decode", 0.35, {"kivi2", "kivi4", "kivi8"}, false),
+          Worst("rotated_decode", 0.2, {"rotated2", "rotated3", "rotated4"}, false)};
+}
+KVT_BENCH(codec, Decoders);
 
 }  // namespace
 }  // namespace kvt::bench
