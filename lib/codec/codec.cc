@@ -1,5 +1,7 @@
 #include "codec/codec.h"
 
+#include <cmath>
+
 #include "absl/strings/match.h"
 #include "base/options.h"
 #include "codec/transform/transform.h"
@@ -22,6 +24,24 @@ std::string Range(uint64_t begin, uint64_t end) { return absl::StrCat("[", begin
 
 constexpr absl::string_view kTransformName = "transform";
 
+std::vector<uint32_t> TurnsOf(const Model& model) {
+  const Rope& rope = model.rope();
+  if (rope.style == KVT_ROPE_NONE) return {};
+  std::vector<uint32_t> turns(model.head_dim(0));
+  const uint32_t pairs = rope.dims / 2;
+  for (uint32_t i = 0; i < pairs; ++i) {
+    double radians = std::pow(rope.base, -2.0 * i / rope.dims);
+    if (!rope.factors.empty()) radians /= rope.factors[i];
+    // A multiple of 2^-24 of a turn, whatever the last bits of pow are.
+    const double turn = radians / (2 * M_PI);
+    const auto step = static_cast<uint32_t>(std::lrint((turn - std::floor(turn)) * 0x1p24)) << 8;
+    const bool interleaved = rope.style == KVT_ROPE_INTERLEAVED;
+    turns[rope.offset + (interleaved ? 2 * i : i)] = step;
+    turns[rope.offset + (interleaved ? 2 * i + 1 : i + pairs)] = step;
+  }
+  return turns;
+}
+
 StatusOr<Bytes> ProfileOf(const kvt_codec_options_t& options) {
   if (options.profile == nullptr && options.profile_len != 0) {
     return Error(KVT_ERR_INVALID_ARGUMENT,
@@ -33,9 +53,10 @@ StatusOr<Bytes> ProfileOf(const kvt_codec_options_t& options) {
 }  // namespace
 
 Codec::Codec(std::shared_ptr<const Model> model, SegmentParameters parameters,
-             std::unique_ptr<const SegmentCodec> segments, std::unique_ptr<const Transform> transform)
+             std::unique_ptr<const SegmentFormat> segments, std::unique_ptr<const Transform> transform)
     : model_(std::move(model)),
       parameters_(std::move(parameters)),
+      turns_(TurnsOf(*model_)),
       segments_(std::move(segments)),
       transform_(std::move(transform)) {}
 
@@ -66,7 +87,7 @@ StatusOr<std::shared_ptr<const Codec>> Codec::Create(std::shared_ptr<const Model
     parameters.group_tokens = options.group_tokens == 0 ? kDefaultGroup : options.group_tokens;
     parameters.group_channels = options.group_channels == 0 ? kDefaultGroup : options.group_channels;
   }
-  std::unique_ptr<const SegmentCodec> segments;
+  std::unique_ptr<const SegmentFormat> segments;
   std::unique_ptr<const Transform> transform;
   if (parameters.name == kTransformName) {
     KVT_ASSIGN_OR_RETURN(const Bytes profile, ProfileOf(options));
@@ -100,6 +121,7 @@ SegmentShape Codec::Shape(const FrameHeader& header, uint32_t stream) const {
   shape.exempt_last = header.exempt_last;
   shape.heads = header.head_end - header.head_begin;
   shape.dim = model_->head_dim(stream);
+  if (stream == 0 && !turns_.empty()) shape.turns = turns_.data();
   return shape;
 }
 
@@ -173,10 +195,10 @@ StatusOr<CodecReport> Codec::Encode(const View& view, const FrameSpec& spec, Mut
   uint8_t* payload = out.data() + header.payload_offset;
   if (transform_ != nullptr) {
     transform_->Encode(*model_, view, spec, &header, payload, &report);
-    report.frame_bytes = header.payload_offset + header.payload_length;
   } else {
     EncodeSegments(view, spec, &header, payload, &report);
   }
+  report.frame_bytes = header.payload_offset + header.payload_length;
   WriteFrameFront(EncodeHeader(header), header.payload_length, out.data());
   report.segments = static_cast<uint32_t>(header.segments.size());
   report.checksums = 2 + header.segments.size();
@@ -186,14 +208,18 @@ StatusOr<CodecReport> Codec::Encode(const View& view, const FrameSpec& spec, Mut
 void Codec::EncodeSegments(const View& view, const FrameSpec& spec, FrameHeader* header, uint8_t* payload,
                            CodecReport* report) const {
   RowWindow rows(view, *model_);
+  header->payload_length = 0;
   for (Segment& segment : header->segments) {
     rows.Select(segment.layer_begin, segment.stream, spec.token_begin);
+    segment.offset = header->payload_length;
     uint8_t* stored = payload + segment.offset;
     kernels::HashCopy hash(nullptr);
-    segments_->Encode(Shape(*header, segment.stream), rows, stored, hash, &report->nonfinite);
+    segment.stored_length =
+        segments_->EncodeSegment(Shape(*header, segment.stream), rows, stored, hash, &report->nonfinite);
     segment.checksum = hash.Digest();
     const uint64_t end = segment.offset + segment.stored_length;
-    std::memset(stored + segment.stored_length, 0, AlignFrame(end) - end);
+    header->payload_length = AlignFrame(end);
+    std::memset(payload + end, 0, header->payload_length - end);
     report->decoded_bytes += header->tokens * rows.row_bytes();
   }
 }
@@ -243,7 +269,7 @@ StatusOr<CodecReport> Codec::DecodeTransform(const FrameHeader& header, Bytes fr
   return report;
 }
 
-StatusOr<size_t> Codec::CheckSegments(const FrameHeader& header, const SegmentCodec& segments,
+StatusOr<size_t> Codec::CheckSegments(const FrameHeader& header, const SegmentFormat& segments,
                                       const FrameSpec& spec) const {
   const size_t expected = size_t{header.layer_end - header.layer_begin} * header.streams;
   if (header.segments.size() != expected) {
@@ -265,10 +291,11 @@ StatusOr<size_t> Codec::CheckSegments(const FrameHeader& header, const SegmentCo
                                 ", expected layer ", layer, ", stream ", stream, " and all heads"));
     }
     const SegmentShape shape = Shape(header, stream);
-    if (segment.stored_length != segments.StoredBytes(shape)) {
-      return Error(KVT_ERR_CORRUPT,
-                   absl::StrCat("frame: segment ", i, ": stored length is ", segment.stored_length,
-                                ", codec ", header.codec, " stores ", segments.StoredBytes(shape)));
+    const uint64_t least = segments.StoredBytesMin(shape), most = segments.StoredBytes(shape);
+    if (segment.stored_length < least || segment.stored_length > most) {
+      return Error(KVT_ERR_CORRUPT, absl::StrCat("frame: segment ", i, ": stored length is ",
+                                                 segment.stored_length, ", codec ", header.codec, " stores ",
+                                                 least == most ? "" : absl::StrCat(least, " to "), most));
     }
     if (segment.decoded_length != shape.decoded_bytes()) {
       return Error(KVT_ERR_CORRUPT,
@@ -298,12 +325,15 @@ StatusOr<CodecReport> Codec::Decode(Bytes frame, const FrameSpec& spec, const Vi
     const Segment& segment = header.segments[i];
     rows.Select(segment.layer_begin, segment.stream, spec.token_begin);
     kernels::HashCopy hash(nullptr);
-    segments->Decode(Shape(header, segment.stream), header.Stored(frame, segment).data(), rows, hash);
-    if (hash.Digest() != segment.checksum) {
-      return Error(KVT_ERR_CORRUPT,
-                   absl::StrCat("frame: segment ", i, " (layer ", segment.layer_begin, ", stream ",
-                                segment.stream, "): its bytes do not have its checksum"));
-    }
+    const Status status =
+        segments->DecodeSegment(Shape(header, segment.stream), header.Stored(frame, segment), rows, hash);
+    const auto name = [&] {
+      return absl::StrCat("frame: segment ", i, " (layer ", segment.layer_begin, ", stream ", segment.stream,
+                          ")");
+    };
+    if (hash.Digest() != segment.checksum)
+      return Error(KVT_ERR_CORRUPT, absl::StrCat(name(), ": its bytes do not have its checksum"));
+    if (!status.ok()) return Annotate(status, name());
     KVT_RETURN_IF_ERROR(
         CheckZero(header.Padding(frame, segment), absl::StrCat("frame: padding of segment ", i)));
     report.decoded_bytes += header.tokens * rows.row_bytes();

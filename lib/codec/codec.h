@@ -52,7 +52,7 @@ class Codec {
 
  private:
   Codec(std::shared_ptr<const Model> model, SegmentParameters parameters,
-        std::unique_ptr<const SegmentCodec> segments, std::unique_ptr<const Transform> transform);
+        std::unique_ptr<const SegmentFormat> segments, std::unique_ptr<const Transform> transform);
 
   Status CheckElements(bool lossy, const View& view) const;
   // One segment a layer and stream.
@@ -65,14 +65,16 @@ class Codec {
   StatusOr<FrameHeader> Plan(const View& view, const FrameSpec& spec) const;
   Status CheckIdentity(const FrameHeader& header, const FrameSpec& spec, const View& view) const;
   // The first segment of the layers wanted, after checking that all of them have their place and lengths.
-  StatusOr<size_t> CheckSegments(const FrameHeader& header, const SegmentCodec& segments,
+  StatusOr<size_t> CheckSegments(const FrameHeader& header, const SegmentFormat& segments,
                                  const FrameSpec& spec) const;
   SegmentShape Shape(const FrameHeader& header, uint32_t stream) const;
 
   std::shared_ptr<const Model> model_;
   SegmentParameters parameters_;
+  // SegmentShape::turns of stream 0; empty without RoPE.
+  std::vector<uint32_t> turns_;
   // One of the two.
-  std::unique_ptr<const SegmentCodec> segments_;
+  std::unique_ptr<const SegmentFormat> segments_;
   std::unique_ptr<const Transform> transform_;
 };
 

@@ -1,4 +1,5 @@
 #include "absl/strings/strip.h"
+#include "codec/lossless/lossless.h"
 #include "codec/lossy.h"
 #include "codec/raw.h"
 #include "codec/segment_codec.h"
@@ -26,8 +27,9 @@ std::unique_ptr<const SegmentCodec> MakeRotated(absl::string_view name) {
 }
 
 // The codecs that have no groups; null for other names.
-std::unique_ptr<const SegmentCodec> MakeUngrouped(absl::string_view name) {
+std::unique_ptr<const SegmentFormat> MakeUngrouped(absl::string_view name) {
   if (name == "raw") return MakeRawCodec();
+  if (name == "lossless") return MakeLosslessCodec();
   if (name == "int8") return MakeInt8Codec();
   if (name == "fp8") return MakeFp8Codec(/*e5m2=*/false);
   if (name == "fp8_e5m2") return MakeFp8Codec(/*e5m2=*/true);
@@ -36,8 +38,8 @@ std::unique_ptr<const SegmentCodec> MakeUngrouped(absl::string_view name) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<const SegmentCodec>> MakeSegmentCodec(const SegmentParameters& parameters,
-                                                               kvt_status_t bad_value) {
+StatusOr<std::unique_ptr<const SegmentFormat>> MakeSegmentCodec(const SegmentParameters& parameters,
+                                                                kvt_status_t bad_value) {
   const absl::string_view name = parameters.name;
   const uint32_t tokens = parameters.group_tokens, channels = parameters.group_channels;
   if (auto codec = MakeUngrouped(name); codec != nullptr) {
@@ -50,10 +52,11 @@ StatusOr<std::unique_ptr<const SegmentCodec>> MakeSegmentCodec(const SegmentPara
     KVT_RETURN_IF_ERROR(CheckGroup(name, "group_channels", channels, 8, 8192, bad_value));
     return MakeKiviCodec(static_cast<uint32_t>(name.back() - '0'), tokens, channels);
   }
-  return Error(KVT_ERR_UNSUPPORTED,
-               absl::StrCat("codec '", name,
-                            "' is not one of raw, int8, fp8, fp8_e5m2, kivi2, kivi4, kivi8, and rotated2, "
-                            "rotated3, rotated4, rotated4v2 and the like"));
+  return Error(
+      KVT_ERR_UNSUPPORTED,
+      absl::StrCat("codec '", name,
+                   "' is not one of raw, lossless, int8, fp8, fp8_e5m2, kivi2, kivi4, kivi8, and rotated2, "
+                   "rotated3, rotated4, rotated4v2 and the like"));
 }
 
 }  // namespace kvt

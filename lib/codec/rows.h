@@ -6,6 +6,7 @@
 #define KVARTET_LIB_CODEC_ROWS_H_
 
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "model/model.h"
@@ -38,6 +39,14 @@ class RowWindow {
   void* const* Write(uint64_t token, size_t count);
   void Commit();
 
+  // Memory of the codec that uses the window, made at the first call and kept as long as the window. One type
+  // for each window.
+  template <typename T>
+  T& Work() {
+    if (work_ == nullptr) work_ = std::make_shared<T>();
+    return *static_cast<T*>(work_.get());
+  }
+
  private:
   uint8_t* Scratch(size_t count);
   void Move(uint64_t token, uint8_t* row, bool gather) const;
@@ -52,6 +61,7 @@ class RowWindow {
   size_t written_count_ = 0;
   std::array<void*, kRowsMax> rows_;
   std::vector<uint8_t> scratch_;
+  std::shared_ptr<void> work_;
 };
 
 }  // namespace kvt

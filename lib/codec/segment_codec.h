@@ -1,12 +1,14 @@
-// SegmentCodec: how one codec lays out and makes the bytes of a segment (one stream of one layer).
+// SegmentFormat: how one codec lays out and makes the bytes of a segment (one stream of one layer).
+// SegmentCodec: a format whose number of stored bytes depends on the shape only.
 //
-// Immutable, so thread-safe. The number of stored bytes depends on the shape only, so all lengths are known
-// and checked before a byte is written, and a decoder cannot leave the segment whatever its bytes are.
+// Immutable, so thread-safe. Lengths are checked before a byte is written, and a decoder cannot leave the
+// segment whatever its bytes are.
 #ifndef KVARTET_LIB_CODEC_SEGMENT_CODEC_H_
 #define KVARTET_LIB_CODEC_SEGMENT_CODEC_H_
 
 #include <memory>
 
+#include "base/bytes.h"
 #include "base/status.h"
 #include "codec/rows.h"
 #include "cpu/hash_copy.h"
@@ -19,6 +21,9 @@ struct SegmentShape {
   uint64_t tokens = 0;
   uint64_t exempt_first = 0, exempt_last = 0;  // together at most `tokens`
   uint32_t heads = 0, dim = 0;
+  // How far RoPE turns each element of a head from one token to the next, in parts of 2^32 of a full turn;
+  // null or 0: not at all. Encoders may use it, decoders do not.
+  const uint32_t* turns = nullptr;
 
   uint64_t channels() const { return uint64_t{heads} * dim; }
   uint64_t coded() const { return tokens - exempt_first - exempt_last; }
@@ -26,13 +31,39 @@ struct SegmentShape {
   uint64_t decoded_bytes() const { return tokens * raw_row_bytes(); }
 };
 
-class SegmentCodec {
+class SegmentFormat {
  public:
-  virtual ~SegmentCodec() = default;
+  virtual ~SegmentFormat() = default;
 
   // Rows of fp8 cannot be computed with.
   virtual bool lossy() const = 0;
+  // The most and the least that a segment of the shape has.
   virtual uint64_t StoredBytes(const SegmentShape& shape) const = 0;
+  virtual uint64_t StoredBytesMin(const SegmentShape& shape) const = 0;
+  // Writes at most StoredBytes(shape) bytes, adds them to `hash` and returns how many; adds the NaN and
+  // infinities met by a lossy codec.
+  virtual uint64_t EncodeSegment(const SegmentShape& shape, RowWindow& rows, uint8_t* out,
+                                 kernels::HashCopy& hash, uint64_t* nonfinite) const = 0;
+  // Adds all of `stored`, whose length is within the bounds above, to `hash`, also when it fails.
+  virtual Status DecodeSegment(const SegmentShape& shape, Bytes stored, RowWindow& rows,
+                               kernels::HashCopy& hash) const = 0;
+};
+
+class SegmentCodec : public SegmentFormat {
+ public:
+  uint64_t StoredBytesMin(const SegmentShape& shape) const final { return StoredBytes(shape); }
+  uint64_t EncodeSegment(const SegmentShape& shape, RowWindow& rows, uint8_t* out, kernels::HashCopy& hash,
+                         uint64_t* nonfinite) const final {
+    Encode(shape, rows, out, hash, nonfinite);
+    return StoredBytes(shape);
+  }
+  Status DecodeSegment(const SegmentShape& shape, Bytes stored, RowWindow& rows,
+                       kernels::HashCopy& hash) const final {
+    Decode(shape, stored.data(), rows, hash);
+    return OkStatus();
+  }
+
+ protected:
   // Writes StoredBytes(shape) bytes, adding them to `hash` in order; adds the NaN and infinities met.
   virtual void Encode(const SegmentShape& shape, RowWindow& rows, uint8_t* out, kernels::HashCopy& hash,
                       uint64_t* nonfinite) const = 0;
@@ -47,8 +78,8 @@ struct SegmentParameters {
 };
 
 // KVT_ERR_UNSUPPORTED for an unknown name; `bad_value` for a parameter outside of its range.
-StatusOr<std::unique_ptr<const SegmentCodec>> MakeSegmentCodec(const SegmentParameters& parameters,
-                                                               kvt_status_t bad_value);
+StatusOr<std::unique_ptr<const SegmentFormat>> MakeSegmentCodec(const SegmentParameters& parameters,
+                                                                kvt_status_t bad_value);
 
 }  // namespace kvt
 
