@@ -96,8 +96,8 @@ def changes():
             yield f"{path}: wanted changes/<{'|'.join(sorted(KINDS))}>/<slug>.md"
             continue
         lines = path.read_text(encoding="utf-8").strip().splitlines()
-        if not lines or lines[0].startswith("#") or not lines[0].rstrip().endswith((".", ":")):
-            yield f"{path}: wanted one sentence for users, without a heading, that ends with a full stop"
+        if not lines or lines[0].startswith("#") or not lines[-1].rstrip().endswith("."):
+            yield f"{path}: wanted sentences for users, without a heading, that end with a full stop"
     if "## " not in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"):
         yield f"{ROOT / 'CHANGELOG.md'}: no section"
 
