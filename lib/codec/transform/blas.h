@@ -1,8 +1,8 @@
 // The dense algebra of the transform: products, covariances and eigenvectors by OpenBLAS's serial archive.
 //
 // Thread-safe. OpenBLAS takes a buffer of its own for each call that runs at the same time (blas_buffers.cc
-// keeps those apart) and ends the process when it has no more; so a gate lets 32 calls in and keeps the others
-// waiting.
+// keeps those apart) and ends the process when it has no more; so a gate lets 32 calls in and keeps the
+// others waiting.
 #ifndef KVARTET_LIB_CODEC_TRANSFORM_BLAS_H_
 #define KVARTET_LIB_CODEC_TRANSFORM_BLAS_H_
 
