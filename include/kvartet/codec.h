@@ -36,6 +36,7 @@ KVT_API void kvt_codec_options_init(kvt_codec_options_t* options, size_t struct_
 
 /* Creates a codec for a model.
  * - raw: rows as the model's element type, bit-exact.
+ * - lossless: the same, bit-exact, in fewer bytes where its coding pays.
  * - int8: symmetric, one f16 scale per token and head.
  * - fp8, fp8_e5m2: E4M3 or E5M2, one f16 scale per token and head.
  * - kivi2, kivi4, kivi8: asymmetric 2, 4 or 8 bits; K per channel over groups of tokens, V per token over
