@@ -68,8 +68,9 @@ int main(int argc, char** argv) {
   demo->add_option("--tokens", settings.tokens, "tokens to generate, greedily; end tokens do not stop it")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  demo->add_option("--codec", settings.codec,
-                   "codec of the lossy ways: transform, int8, kivi4, kivi2, or raw")
+  demo->add_option(
+          "--codec", settings.codec,
+          "codec of the lossy ways: transform, int8, fp8, kivi8, kivi4, kivi2, rotated4 and others, or raw")
       ->capture_default_str();
   demo->add_option("--ratio", settings.ratio, "ratio of the transform codec")
       ->check(CLI::Range(4, 32))
