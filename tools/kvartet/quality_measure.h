@@ -27,7 +27,7 @@ struct MethodSample {
   double same_choice = 0;  // share of tokens whose first choice is the full cache's
   double likelihood = 0;   // sum of negative log-likelihoods of the tokens that follow
   Sizes sizes;
-  double encode_us = 0;  // the whole context on one thread, the fastest of several
+  double encode_us = 0;  // of one thread's processor time for the whole context, the fastest of several
   double decode_us = 0;
 };
 

@@ -83,7 +83,7 @@ std::string Conditions(const QualityReport& report) {
     text += " Profile " + report.profile + ", " + std::to_string(report.profile_bytes) +
             " bytes, counted in the ratios of 1, 100 and 10,000 contexts.";
   }
-  return text + " Times: one thread, the fastest of " + std::to_string(settings.repeat) +
+  return text + " Times: processor time of one thread, the fastest of " + std::to_string(settings.repeat) +
          " and of all documents.\n";
 }
 
