@@ -92,11 +92,10 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   demo->add_option("--sinks", settings.sinks, "first tokens that the lossy codec keeps raw")
       ->capture_default_str();
-  CLI::Option* window =
-      demo->add_option("--window", settings.window,
-                       "last prompt tokens that the lossy codec keeps raw, at most 64; default: 16 with "
-                       "transform, else 64")
-          ->check(CLI::Range(0, 64));
+  demo->add_option("--window", settings.window,
+                   "last prompt tokens that the lossy codec keeps raw, at most 64")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
   demo->add_option("--fault", settings.fault,
                    "kill or stop P in the middle of the raw transfer, to see D fall back")
       ->check(CLI::IsMember({"kill", "stop"}));
@@ -120,7 +119,6 @@ int main(int argc, char** argv) {
 
   CLI11_PARSE(app, argc, argv);
   try {
-    if (window->count() == 0) settings.window = kvt::cli::Settings::DefaultWindow(settings.codec);
     if (demo->parsed()) return kvt::cli::RunDemo(settings, KVARTET_DEPS);
     if (calibrate->parsed()) return kvt::cli::RunCalibrate(calibration);
     if (quality->parsed()) return kvt::cli::RunQuality(quality_settings);

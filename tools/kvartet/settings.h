@@ -22,10 +22,11 @@ struct Settings {
   std::string bandwidth;  // as in a URL; empty: no limit
   int32_t tokens = 256;
   int32_t threads = 1;
-  int32_t draft = 8;       // tokens drafted a round
-  uint32_t sinks = 4;      // first tokens kept raw by the lossy codec
-  uint32_t window = 64;    // last prompt tokens kept raw by the lossy codec; see DefaultWindow
-  std::string fault;       // "", "kill" or "stop": what happens to P in the middle of the raw transfer
+  int32_t draft = 8;     // tokens drafted a round
+  uint32_t sinks = 4;    // first tokens kept raw by the lossy codec
+  uint32_t window = 16;  // last prompt tokens kept raw by the lossy codec: most of what is left to send after
+                         // the prefill
+  std::string fault;     // "", "kill" or "stop": what happens to P in the middle of the raw transfer
   std::string json, html;  // where reports go
 
   Json ToJson() const {
@@ -50,8 +51,6 @@ struct Settings {
     return s;
   }
   bool NeedsProfile() const { return codec == "transform"; }
-  // Where the codec is coarse enough to pay, raw rows are most of what is left to send after the prefill.
-  static uint32_t DefaultWindow(const std::string& codec) { return codec == "transform" ? 16 : 64; }
 };
 
 }  // namespace kvt::cli
