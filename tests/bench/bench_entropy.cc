@@ -1,0 +1,231 @@
+// rans: our range coding against libzstd on the same symbols, which are the top bytes of f16 KV, channel
+// after channel. lossless: bytes and speed of the lossless codec on the KV that a model makes of a text.
+#include <kvartet/kvartet.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "bench/bench.h"
+#include "codec/entropy/entropy.h"
+#ifdef KVT_BENCH_MODEL
+#include "engine/engine.h"
+#endif
+
+namespace kvt::bench {
+namespace {
+
+#ifdef KVT_BENCH_MODEL
+
+constexpr int kRounds = 9;
+constexpr int32_t kTokens = 1536;
+
+// The KV of a text, and a view of it.
+class RealKv {
+ public:
+  RealKv() {
+    auto engine = engine::Engine::Open(KVT_BENCH_MODEL);
+    if (!engine.ok()) Fail(std::string("engine: ") + engine.error().message);
+    std::stringstream text;
+    for (const char* name : {"concepts.md", "guide.md", "location.md", "verification.md"})
+      text << std::ifstream(std::string(KVT_BENCH_DOCS "/") + name).rdbuf();
+    auto tokens = (*engine)->Tokenize(text.str(), true, false);
+    if (!tokens.ok() || tokens->size() < kTokens) Fail("the text is too short");
+    tokens->resize(kTokens);
+    auto session = (*engine)->NewSession({});
+    if (!session.ok() || !(*session)->Prefill(*tokens).ok()) Fail("prefill");
+    auto blob = (*session)->Export(0, kTokens);
+    if (!blob.ok()) Fail("export");
+    blob_.push_back(std::move(*blob));
+    auto target = (*session)->Reserve(0, kTokens);
+    if (!target.ok()) Fail("reserve");
+    blob_.push_back(std::move(*target));
+    const engine::Geometry& geometry = (*engine)->geometry();
+    kvt_model_options_t options;
+    kvt_model_options_init(&options, sizeof options);
+    options.model_id = geometry.weights_sha256.data();
+    options.model_id_len = geometry.weights_sha256.size();
+    options.layers = static_cast<uint32_t>(geometry.kv.layers);
+    options.kv_heads = static_cast<uint32_t>(geometry.kv.kv_heads);
+    options.k_dim = static_cast<uint32_t>(geometry.kv.head_dim_k);
+    options.v_dim = static_cast<uint32_t>(geometry.kv.head_dim_v);
+    options.rope_style =
+        geometry.rope.style == engine::RopeStyle::kInterleaved ? KVT_ROPE_INTERLEAVED : KVT_ROPE_HALF_SPLIT;
+    options.rope_dims = static_cast<uint32_t>(geometry.rope.dims);
+    options.rope_base = geometry.rope.base;
+    Check(kvt_model_create(&options, &model_), "kvt_model_create");
+  }
+  ~RealKv() { kvt_model_destroy(model_); }
+  RealKv(const RealKv&) = delete;
+  RealKv& operator=(const RealKv&) = delete;
+
+  kvt_model_t model() const { return model_; }
+  uint64_t bytes() const { return blob_[0].geometry().token_bytes() * kTokens; }
+  const engine::KvBlob& rows() const { return blob_[0]; }
+  bool Same() const {
+    return std::equal(blob_[0].bytes().begin(), blob_[0].bytes().end(), blob_[1].bytes().begin());
+  }
+
+  const kvt_view_t* View(bool source) {
+    const engine::KvBlob& blob = blob_[source ? 0 : 1];
+    bases_ = blob.Bases();
+    kvt_view_init(&view_, sizeof view_);
+    view_.element = KVT_ELEMENT_F16;
+    view_.layer_end = static_cast<uint32_t>(blob.geometry().layers);
+    view_.head_end = static_cast<uint32_t>(blob.geometry().kv_heads);
+    view_.bases = bases_.data();
+    view_.base_count = bases_.size();
+    const engine::RowView rows[] = {blob.K(0), blob.V(0)};
+    for (int stream = 0; stream < 2; ++stream) {
+      view_.element_stride[stream] = rows[stream].element_stride;
+      view_.head_stride[stream] = rows[stream].head_stride;
+      view_.token_stride[stream] = rows[stream].token_stride;
+    }
+    view_.tokens = kTokens;
+    return &view_;
+  }
+
+ private:
+  std::vector<engine::KvBlob> blob_;
+  kvt_model_t model_ = 0;
+  kvt_view_t view_;
+  std::vector<void*> bases_;
+};
+
+// The top bytes of all elements, channel after channel.
+std::vector<uint8_t> TopBytes(const RealKv& kv) {
+  std::vector<uint8_t> symbols;
+  const engine::KvBlob& blob = kv.rows();
+  for (int32_t layer = 0; layer < blob.geometry().layers; ++layer) {
+    for (const engine::RowView& rows : {blob.K(layer), blob.V(layer)}) {
+      for (int32_t channel = 0; channel < rows.heads * rows.head_dim; ++channel) {
+        const uint8_t* at = rows.base + channel * 2 + 1;
+        for (int32_t token = 0; token < rows.tokens; ++token)
+          symbols.push_back(at[token * rows.token_stride]);
+      }
+    }
+  }
+  return symbols;
+}
+
+std::vector<Bar> Lossless(RealKv& kv) {
+  kvt_codec_options_t options;
+  kvt_codec_options_init(&options, sizeof options);
+  options.name = "lossless";
+  options.name_len = std::strlen(options.name);
+  kvt_codec_t codec = 0;
+  Check(kvt_codec_create(kv.model(), &options, &codec), "kvt_codec_create");
+  kvt_frame_spec_t spec;
+  kvt_frame_spec_init(&spec, sizeof spec);
+  spec.token_count = kTokens;
+  uint64_t bound = 0;
+  Check(kvt_codec_bound(codec, kv.View(true), &spec, &bound), "kvt_codec_bound");
+  std::vector<uint8_t> frame(bound), copy(kv.bytes());
+  size_t size = 0;
+  const double encode = Seconds([&] {
+    Check(kvt_codec_encode(codec, kv.View(true), &spec, frame.data(), bound, &size, nullptr),
+          "kvt_codec_encode");
+  });
+  const Pair decode = Interleave(
+      kRounds,
+      [&] {
+        const kvt_view_t* view = kv.View(false);
+        return Seconds([&] {
+          Check(kvt_codec_decode(codec, frame.data(), size, &spec, view, nullptr), "kvt_codec_decode");
+        });
+      },
+      [&] { return Seconds([&] { std::memcpy(copy.data(), kv.rows().bytes().data(), kv.bytes()); }); });
+  kvt_codec_destroy(codec);
+  if (!kv.Same()) Fail("lossless: the bits differ");
+  const auto bytes = static_cast<double>(kv.bytes());
+  Bar ratio{.name = "lossless",
+            .value = bytes / static_cast<double>(size),
+            .unit = "x fewer bytes",
+            .op = ">=",
+            .bar = 1.25,
+            .note = "whole frame of 1,536 tokens of f16 KV"};
+  Bar speed{.name = "lossless_decode",
+            .value = bytes / decode.ours.median / 1e9,
+            .unit = "GB/s of KV",
+            .op = ">=",
+            .bar = 1.0,
+            .peer = Peer{"memcpy GB/s", bytes / decode.peer.median / 1e9},
+            .rounds = kRounds,
+            .spread = decode.ours.spread};
+  char text[80];
+  std::snprintf(text, sizeof text, "one core; encode %.3f GB/s", bytes / encode / 1e9);
+  speed.note = text;
+  return {ratio, speed};
+}
+
+Bar Rans(const std::vector<uint8_t>& symbols) {
+  std::vector<uint8_t> ours(EntropyBound(symbols.size())), back(symbols.size());
+  double encode = 0;
+  uint64_t size = 0;
+  encode =
+      Seconds([&] { size = EncodeSymbols(Bytes(symbols), nullptr, MutableBytes(ours.data(), ours.size())); });
+  Bar bar{.name = "rans",
+          .value = 1e9,
+          .unit = "x zstd's decode at <= its size",
+          .op = ">=",
+          .bar = 1.0,
+          .rounds = kRounds};
+  const auto count = static_cast<double>(symbols.size());
+  for (const int level : {1, 3}) {
+    std::vector<uint8_t> theirs(ZSTD_compressBound(symbols.size())), zstd_back(symbols.size());
+    const size_t zstd_size =
+        ZSTD_compress(theirs.data(), theirs.size(), symbols.data(), symbols.size(), level);
+    const Pair pair = Interleave(
+        kRounds,
+        [&] {
+          return Seconds([&] {
+            if (!DecodeSymbols(Bytes(ours.data(), size), nullptr, MutableBytes(back.data(), back.size()))
+                     .ok())
+              Fail("rans: the stream does not decode");
+          });
+        },
+        [&] {
+          return Seconds(
+              [&] { ZSTD_decompress(zstd_back.data(), zstd_back.size(), theirs.data(), zstd_size); });
+        });
+    if (back != symbols || zstd_back != symbols) Fail("rans: the symbols differ");
+    // At more bytes than zstd's there is no comparison.
+    const double value = size <= zstd_size ? pair.peer_by_ours.median : 0;
+    if (value < bar.value) {
+      bar.value = value;
+      bar.spread = pair.peer_by_ours.spread;
+      bar.peer = Peer{"zstd GB/s", count / pair.peer.median / 1e9};
+    }
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "%szstd -%d: %.3f bits a symbol, ours %.3f, decode %.2f GB/s against %.2f",
+                  bar.note.empty() ? "" : "; ", level, 8 * static_cast<double>(zstd_size) / count,
+                  8 * static_cast<double>(size) / count, count / pair.ours.median / 1e9,
+                  count / pair.peer.median / 1e9);
+    bar.note += text;
+  }
+  char text[60];
+  std::snprintf(text, sizeof text, "; encode %.2f GB/s", count / encode / 1e9);
+  bar.note += text;
+  return bar;
+}
+
+#endif
+
+std::vector<Bar> Entropy() {
+#ifdef KVT_BENCH_MODEL
+  RealKv kv;
+  std::vector<Bar> bars = Lossless(kv);
+  bars.insert(bars.begin(), Rans(TopBytes(kv)));
+  return bars;
+#else
+  Fail("area codec needs the engine and its model: ./bootstrap deps");
+#endif
+}
+KVT_BENCH(codec, Entropy);
+
+}  // namespace
+}  // namespace kvt::bench
