@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "base/status.h"
 
@@ -16,18 +17,33 @@ kvt_status_t Report(const Status& status) noexcept;
 // The calling thread's error text.
 absl::string_view LastError() noexcept;
 
+// Runs `body`, which returns a Status; an exception becomes one.
+template <typename Body>
+auto Caught(Body&& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return Error(KVT_ERR_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::exception& e) {
+    return Error(KVT_ERR_INTERNAL, absl::StrCat("unexpected exception: ", e.what()));
+  } catch (...) {
+    return Error(KVT_ERR_INTERNAL, "unexpected exception of an unknown type");
+  }
+}
+
 // Runs `body`, which returns a Status, and never lets an exception out.
 template <typename Body>
 kvt_status_t Boundary(Body&& body) noexcept {
-  try {
-    return Report(body());
-  } catch (const std::bad_alloc&) {
-    return Report(Error(KVT_ERR_OUT_OF_MEMORY, "out of memory"));
-  } catch (const std::exception& e) {
-    return Report(Error(KVT_ERR_INTERNAL, absl::StrCat("unexpected exception: ", e.what())));
-  } catch (...) {
-    return Report(Error(KVT_ERR_INTERNAL, "unexpected exception of an unknown type"));
-  }
+  return Report(Caught(std::forward<Body>(body)));
+}
+
+// As Caught, for a body that returns nothing.
+template <typename Body>
+Status CaughtIn(Body&& body) {
+  return Caught([&]() -> Status {
+    body();
+    return OkStatus();
+  });
 }
 
 // For void functions (init, destroy): swallows what is thrown.

@@ -5,6 +5,8 @@
 
 #include <system_error>
 
+#include "base/boundary.h"
+
 namespace kvt {
 namespace {
 
@@ -27,6 +29,11 @@ std::thread StartThread(const char* name, std::function<void()> body) {
   std::thread thread(std::move(body));
   pthread_setname_np(thread.native_handle(), name);
   return thread;
+}
+
+void LogTo(const kvt_runtime_options_t& options, int32_t level, absl::string_view message) {
+  if (options.log != nullptr && level >= options.log_level)
+    options.log(options.log_context, level, message.data(), message.size());
 }
 
 }  // namespace
@@ -79,7 +86,9 @@ void Runtime::Work(const std::shared_ptr<Pool>& pool) {
       task = std::move(pool->tasks.front());
       pool->tasks.pop_front();
     }
-    task();
+    // Before the task goes, which may be the last to hold the runtime.
+    if (const Status failed = CaughtIn(task); !failed.ok())
+      LogTo(pool->options, KVT_LOG_ERROR, absl::StrCat("a worker's task: ", failed.message()));
   }
 }
 
@@ -136,8 +145,6 @@ Status Runtime::Charge(uint64_t bytes) {
 
 void Runtime::Release(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
-void Runtime::Log(int32_t level, absl::string_view message) const {
-  if (ShouldLog(level)) options_.log(options_.log_context, level, message.data(), message.size());
-}
+void Runtime::Log(int32_t level, absl::string_view message) const { LogTo(options_, level, message); }
 
 }  // namespace kvt

@@ -30,7 +30,7 @@ class Runtime {
   Runtime& operator=(const Runtime&) = delete;
 
   uint32_t threads() const { return options_.threads; }
-  // Queues a task for a worker thread. False after Stop.
+  // Queues a task for a worker thread. False after Stop. What a task throws is logged.
   bool Submit(std::function<void()> task);
 
   // Starts a thread of the runtime's for a loop that its owner ends; the owner joins it. KVT_ERR_LIMIT.
@@ -45,6 +45,10 @@ class Runtime {
   // Memory budget for frames and buffers.
   Status Charge(uint64_t bytes);
   void Release(uint64_t bytes);
+  // Whether the budget has so much in all, used or not.
+  bool MayHold(uint64_t bytes) const {
+    return options_.memory_limit_bytes == 0 || bytes <= options_.memory_limit_bytes;
+  }
   uint64_t memory_used() const { return used_.load(std::memory_order_relaxed); }
 
   // Of the caches and nodes on this runtime, since it was created.
@@ -60,17 +64,20 @@ class Runtime {
 
   // What workers share. They keep it alive, so that a task may drop the last reference to the runtime.
   struct Pool {
+    explicit Pool(const kvt_runtime_options_t& o) : options(o) {}
+    const kvt_runtime_options_t options;
     Mutex mu;
     CondVar wake;
     std::deque<std::function<void()>> tasks ABSL_GUARDED_BY(mu);
     bool stopping ABSL_GUARDED_BY(mu) = false;
   };
 
-  explicit Runtime(const kvt_runtime_options_t& options) : options_(options) {}
+  explicit Runtime(const kvt_runtime_options_t& options)
+      : options_(options), pool_(std::make_shared<Pool>(options)) {}
   static void Work(const std::shared_ptr<Pool>& pool);
 
   const kvt_runtime_options_t options_;
-  const std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
+  const std::shared_ptr<Pool> pool_;
   const std::shared_ptr<OperationTimes> operation_times_ = std::make_shared<OperationTimes>();
   std::atomic<uint64_t> used_{0};
   std::vector<std::thread> workers_;  // written by Create and Stop alone

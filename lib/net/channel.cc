@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/boundary.h"
+
 namespace kvt::net {
 namespace {
 
@@ -42,7 +44,9 @@ Status Channel::Start(std::shared_ptr<void> owner) {
 }
 
 void Channel::OnEvent(uint32_t events) {
-  if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) Read();
+  if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+    if (Status failed = CaughtIn([this] { Read(); }); !failed.ok()) return Close(std::move(failed));
+  }
   if (open() && ((events & EPOLLOUT) || (queued_bytes_ != 0 && !want_write_ && pace_ == 0))) Flush();
   // Paused, but the peer is gone: level-triggered, so do not wait for the next round.
   if (open() && paused_ && (events & (EPOLLHUP | EPOLLERR)))
@@ -268,6 +272,10 @@ void Channel::Sent(size_t bytes) {
 }
 
 void Channel::Flush() {
+  if (Status failed = CaughtIn([this] { FlushSome(); }); !failed.ok()) Close(std::move(failed));
+}
+
+void Channel::FlushSome() {
   size_t turn = 0;
   while (open()) {
     Refill();
@@ -330,31 +338,40 @@ void Channel::Untag(uint64_t tag) {
   if (found != tagged_.end() && --found->second == 0) tagged_.erase(found);
 }
 
-void Channel::TakeBack(uint64_t tag) {
+// Copies what is not pinned of a message that is half sent. False when there is no memory for it.
+bool Channel::CopyRest(Out* out) noexcept {
+  for (size_t i = out->part == 0 ? 0 : out->part - 1; i < out->payload.size(); ++i) {
+    Pinned& part = out->payload[i];
+    if (part.pin != nullptr) continue;
+    try {
+      auto copy = std::make_shared<std::string>(AsText(part.bytes));
+      part = {AsBytes(*copy), copy};
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Channel::TakeBack(uint64_t tag) noexcept {
   // A peer may cancel what it never asked for as often as it likes.
   if (!tagged_.contains(tag)) return;
+  bool copied = true;
   for (std::deque<Out>* queue : {&urgent_, &normal_, &sending_}) {
-    std::deque<Out> kept;
-    for (Out& out : *queue) {
-      if (out.tag != tag) {
-        kept.push_back(std::move(out));
-        continue;
-      }
-      if (queue == &sending_ && &out == &queue->front() && (out.part != 0 || out.offset != 0)) {
-        for (size_t i = out.part == 0 ? 0 : out.part - 1; i < out.payload.size(); ++i) {
-          if (out.payload[i].pin != nullptr) continue;
-          auto copy = std::make_shared<std::string>(AsText(out.payload[i].bytes));
-          out.payload[i] = {AsBytes(*copy), copy};
-        }
-        kept.push_back(std::move(out));
-        continue;
+    std::erase_if(*queue, [&](Out& out) {
+      if (out.tag != tag) return false;
+      // The front of what is being sent.
+      if (out.part != 0 || out.offset != 0) {
+        copied = CopyRest(&out);
+        return false;
       }
       Untag(tag);
       queued_bytes_ -= out.bytes;
       if (queue == &sending_) sending_bytes_ -= out.bytes;
-    }
-    queue->swap(kept);
+      return true;
+    });
   }
+  if (!copied) Close(Error(KVT_ERR_OUT_OF_MEMORY, "no memory for the rest of a message that was taken back"));
 }
 
 void Channel::CloseAfterFlush(Status reason) {

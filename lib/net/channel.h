@@ -2,7 +2,8 @@
 // from memory that others own.
 //
 // Belongs to the loop's thread. A channel never blocks; what cannot be sent yet is queued, and who sends
-// keeps the queue short by queued_bytes() and OnDrained.
+// keeps the queue short by queued_bytes() and OnDrained. What is thrown while it reads or sends, by a handler
+// too, closes it.
 #ifndef KVARTET_LIB_NET_CHANNEL_H_
 #define KVARTET_LIB_NET_CHANNEL_H_
 
@@ -65,9 +66,12 @@ class Channel {
   uint64_t queued_bytes() const { return queued_bytes_; }
   size_t queued_messages() const { return urgent_.size() + normal_.size() + sending_.size(); }
 
+  // Whether messages of `tag` are not sent to their end.
+  bool Holds(uint64_t tag) const { return tagged_.contains(tag); }
   // Takes back queued messages of `tag`. The message that is half sent goes on, from a copy of what is not
-  // pinned. After the call no memory of theirs that is not pinned is read.
-  void TakeBack(uint64_t tag);
+  // pinned; without memory for the copy the channel is closed. After the call no memory of theirs that is not
+  // pinned is read.
+  void TakeBack(uint64_t tag) noexcept;
   // Drops what is still to come of the payload that is being read. After the call its targets are not
   // written.
   void DropPayload();
@@ -96,6 +100,7 @@ class Channel {
   };
 
   void OnEvent(uint32_t events);
+  void FlushSome();
   void Read();
   void Handle(const Status& status);
   size_t FillTargets(iovec* iov, int* count, bool* whole);
@@ -105,6 +110,7 @@ class Channel {
   Status ParseHead(bool* more);
   void Refill();
   void Untag(uint64_t tag);
+  static bool CopyRest(Out* out) noexcept;
   size_t FillSend(iovec* iov, int* count, uint64_t limit) const;
   void Sent(size_t bytes);
   void UpdateWatch();

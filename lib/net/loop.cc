@@ -5,6 +5,8 @@
 
 #include <cerrno>
 
+#include "base/boundary.h"
+
 namespace kvt::net {
 namespace {
 
@@ -28,7 +30,7 @@ void Drain(const Fd& fd) {
 
 }  // namespace
 
-StatusOr<std::shared_ptr<Loop>> Loop::Create() {
+StatusOr<std::shared_ptr<Loop>> Loop::Create(std::function<void(const Status&)> on_failure) {
   Fd epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.valid()) return ErrnoError(errno, "epoll_create1", "for a node");
   Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -37,7 +39,15 @@ StatusOr<std::shared_ptr<Loop>> Loop::Create() {
   if (!timer.valid()) return ErrnoError(errno, "timerfd_create", "for a node");
   KVT_RETURN_IF_ERROR(Add(epoll, wake.get(), EPOLLIN, kWake));
   KVT_RETURN_IF_ERROR(Add(epoll, timer.get(), EPOLLIN, kTimer));
-  return std::shared_ptr<Loop>(new Loop(std::move(epoll), std::move(wake), std::move(timer)));
+  return std::shared_ptr<Loop>(
+      new Loop(std::move(epoll), std::move(wake), std::move(timer), std::move(on_failure)));
+}
+
+// Nothing may leave the thread, which is the host's process.
+template <typename Body>
+void Loop::Call(Body&& body) {
+  const Status failed = CaughtIn(std::forward<Body>(body));
+  if (!failed.ok() && on_failure_) on_failure_(failed);
 }
 
 void Loop::Run() {
@@ -64,7 +74,7 @@ void Loop::Turn() {
       armed_ = Time::max();
     } else if (const auto found = watches_.find(id); found != watches_.end()) {
       const std::shared_ptr<Watched> watched = found->second;
-      watched->on_event(events[i].events);
+      Call([&] { watched->on_event(events[i].events); });
     }
   }
   RunTasks();
@@ -97,7 +107,7 @@ void Loop::RunTasks() {
     tasks.swap(tasks_);
   }
   for (std::function<void()>& task : tasks) {
-    if (!stopped()) task();
+    if (!stopped()) Call(task);
     task = nullptr;
   }
 }
@@ -160,7 +170,7 @@ void Loop::RunTimers() {
   while (!stopped() && !timers_.empty() && timers_.begin()->first.first <= now_) {
     auto entry = timers_.extract(timers_.begin());
     timer_times_.erase(entry.key().second);
-    entry.mapped()();
+    Call(entry.mapped());
   }
 }
 

@@ -27,7 +27,8 @@ class Loop {
   using TimerId = uint64_t;  // 0 is no timer
   using WatchId = uint64_t;  // 0 is no watch
 
-  static StatusOr<std::shared_ptr<Loop>> Create();
+  // `on_failure` learns of what a task, timer or callback has thrown; the loop goes on.
+  static StatusOr<std::shared_ptr<Loop>> Create(std::function<void(const Status&)> on_failure = nullptr);
 
   // Runs until Stop; then drops the tasks, timers and watches that are left.
   void Run();
@@ -56,14 +57,20 @@ class Loop {
     std::function<void(uint32_t)> on_event;
   };
 
-  Loop(Fd epoll, Fd wake, Fd timer)
-      : epoll_(std::move(epoll)), wake_(std::move(wake)), timer_(std::move(timer)) {}
+  Loop(Fd epoll, Fd wake, Fd timer, std::function<void(const Status&)> on_failure)
+      : epoll_(std::move(epoll)),
+        wake_(std::move(wake)),
+        timer_(std::move(timer)),
+        on_failure_(std::move(on_failure)) {}
+  template <typename Body>
+  void Call(Body&& body);
   void ArmTimer();
   void RunTasks() ABSL_LOCKS_EXCLUDED(mu_);
   void RunTimers();
   bool stopped() const { return stopped_.load(std::memory_order_acquire); }
 
   const Fd epoll_, wake_, timer_;
+  const std::function<void(const Status&)> on_failure_;
   Time now_ = Clock::now();
   Time armed_ = Time::max();
   uint64_t next_id_ = 1;

@@ -165,6 +165,22 @@ TEST(RuntimeTest, LogGoesToTheHostFromItsLevelOn) {
   silent->Log(KVT_LOG_ERROR, "nowhere");
 }
 
+TEST(RuntimeTest, WhatATaskThrowsIsLoggedAndTheNextOneRuns) {
+  std::string line;
+  kvt_runtime_options_t options = Defaults();
+  options.threads = 1;
+  options.log_context = &line;
+  options.log = [](void* context, int32_t, const char* text, size_t size) {
+    static_cast<std::string*>(context)->assign(text, size);
+  };
+  std::promise<void> ran;
+  const auto runtime = *Runtime::Create(options);
+  ASSERT_TRUE(runtime->Submit([] { throw std::bad_alloc(); }));
+  ASSERT_TRUE(runtime->Submit([&] { ran.set_value(); }));
+  ran.get_future().wait();
+  EXPECT_NE(line.find("out of memory"), std::string::npos) << line;
+}
+
 TEST(DeadlineTest, TimeoutsAreChecked) {
   EXPECT_EQ(CodeOf(Deadline::FromTimeout(-1).status()), KVT_ERR_INVALID_ARGUMENT);
   EXPECT_TRUE(Deadline::FromTimeout(0)->Expired());

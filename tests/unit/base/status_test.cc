@@ -91,6 +91,21 @@ TEST(LastErrorTest, LongTextIsCutToTheLimit) {
   EXPECT_EQ(ErrorText(), std::string(KVT_ERROR_TEXT_MAX - 1, 'x'));
 }
 
+TEST(LastErrorTest, IsUtf8WhateverIsRepeatedInIt) {
+  const std::string euro = "\xe2\x82\xac";
+  std::string text = std::string(KVT_ERROR_TEXT_MAX - 3, 'x') + euro;
+  Report(Error(KVT_ERR_IO, text));
+  EXPECT_EQ(ErrorText(), std::string(KVT_ERROR_TEXT_MAX - 3, 'x')) << "cut inside a character";
+  Report(Error(KVT_ERR_IO, text.substr(1)));
+  EXPECT_EQ(ErrorText(), std::string(KVT_ERROR_TEXT_MAX - 4, 'x') + euro);
+  for (const std::string bad : {"\xff", "\xc0", "\x80", "\xed", "\xf5", "\xe2", "\xf0"}) {
+    Report(Error(KVT_ERR_IO, "a" + bad + "b" + euro));
+    EXPECT_EQ(ErrorText(), "a?b" + euro);
+  }
+  Report(Error(KVT_ERR_IO, "\xed\xa0\x80|\xf0\x9f\x98\x80"));
+  EXPECT_EQ(ErrorText(), "???|\xf0\x9f\x98\x80");
+}
+
 TEST(BoundaryTest, NoExceptionGetsOut) {
   EXPECT_EQ(Boundary([]() -> Status { throw std::bad_alloc(); }), KVT_ERR_OUT_OF_MEMORY);
   EXPECT_EQ(Boundary([]() -> Status { throw std::runtime_error("deep"); }), KVT_ERR_INTERNAL);

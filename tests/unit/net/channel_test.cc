@@ -230,5 +230,14 @@ TEST_F(PacedChannelTest, IsNotFasterThanItsBucket) {
   EXPECT_EQ(received, pattern);
 }
 
+TEST_F(ChannelTest, WhatAHandlerThrowsClosesItsConnectionAlone) {
+  to().on_message = [] { throw std::bad_alloc(); };
+  from().Send(Make("one", {}));
+  from().Flush();
+  Until([&] { return !ends_[0]->channel->open() && !ends_[1]->channel->open(); });
+  EXPECT_EQ(CodeOf(ends_[1]->closed), KVT_ERR_OUT_OF_MEMORY);
+  EXPECT_EQ(CodeOf(ends_[0]->closed), KVT_ERR_PEER_DEAD);
+}
+
 }  // namespace
 }  // namespace kvt::net

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 #include "net/address.h"
@@ -172,6 +174,28 @@ TEST(Loop, RunsTasksTimersAndWatchesInTheirOrder) {
   auto held = std::make_shared<int>(1);
   loop->Post([held] { *held = 2; });
   EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST(LoopTest, GoesOnAfterWhatItsCallbacksThrow) {
+  std::vector<kvt_status_t> failures;
+  const auto loop = *Loop::Create([&](const Status& failed) { failures.push_back(CodeOf(failed)); });
+  int fds[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+  const Fd left(fds[0]), right(fds[1]);
+  ASSERT_EQ(write(right.get(), "x", 1), 1);
+  loop->Post([] { throw std::bad_alloc(); });
+  loop->At(Loop::Clock::now(), [] { throw std::runtime_error("timer"); });
+  Loop::WatchId watch = 0;
+  watch = *loop->Watch(left.get(), EPOLLIN, [&](uint32_t) {
+    loop->Forget(watch);
+    loop->Post([&] { loop->Post([&] { loop->Stop(); }); });
+    throw 7;
+  });
+  loop->Run();
+  std::sort(failures.begin(), failures.end());
+  std::vector<kvt_status_t> expected = {KVT_ERR_OUT_OF_MEMORY, KVT_ERR_INTERNAL, KVT_ERR_INTERNAL};
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(failures, expected);
 }
 
 }  // namespace
