@@ -34,7 +34,7 @@ func OpenCache(r *Runtime, url string) (*Cache, error) {
 // Close flushes and ends the cache; ErrBusy while operations or calls of it are open or a node serves it.
 func (c *Cache) Close() error { return c.ref.close() }
 
-// Put stores one frame under its key; a key that is there keeps its frame.
+// Put stores one frame under its key; it replaces one of another form.
 func (c *Cache) Put(key *Key, frame []byte, timeout time.Duration) error {
 	length := [1]uint64{uint64(len(frame))}
 	var result [1]Status

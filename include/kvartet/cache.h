@@ -40,7 +40,7 @@ KVT_API kvt_status_t kvt_cache_open(kvt_runtime_t runtime, const char* url, size
 KVT_API kvt_status_t kvt_cache_close(kvt_cache_t cache, int64_t timeout_ms);
 
 /* Cancels what is in flight and ends the cache; when it returns the library touches no memory of the
- * caller's. 0 and stale ids are accepted. Threads: any but the runtime's. Blocks: for disk calls under way.
+ * caller's. 0 and stale ids are accepted. Threads: any but the runtime's. Blocks: as kvt_cache_cancel.
  * Since: 0.1. */
 KVT_API void kvt_cache_destroy(kvt_cache_t cache);
 
@@ -50,16 +50,21 @@ KVT_API void kvt_cache_destroy(kvt_cache_t cache);
  * @param results   out, count statuses, written before completion; each item's own: KVT_OK; KVT_ERR_CORRUPT
  * (not a whole frame); KVT_ERR_MISMATCH (the frame carries another key); KVT_ERR_DISK_FULL; KVT_ERR_IO;
  * KVT_ERR_LIMIT (memory, capacity, open files); KVT_ERR_OUT_OF_MEMORY; KVT_ERR_VERSION (a frame of another
- * format version); KVT_ERR_CANCELLED; KVT_ERR_TIMEOUT. A key that is there already keeps its frame: KVT_OK.
+ * format version); KVT_ERR_CANCELLED; KVT_ERR_TIMEOUT. When the key is there already with a frame of the same
+ * model, namespace, layers, heads, tokens, codec with parameters, and profile, that one is kept: KVT_OK.
+ * Otherwise the new frame replaces it.
  * @param operation out.
- * @return KVT_OK: submitted; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_CLOSED; KVT_ERR_LIMIT; KVT_ERR_STALE_HANDLE;
+ * @return KVT_OK: submitted; KVT_ERR_INVALID_ARGUMENT (also: more than 2^24 items, a key that is all zero);
+ * KVT_ERR_CLOSED; KVT_ERR_LIMIT (65,536 operations run or wait to be taken); KVT_ERR_STALE_HANDLE;
  * KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_cache_submit_put(kvt_cache_t cache, const uint8_t* keys, size_t count,
                                           const uint8_t* frames, const uint64_t* lengths,
                                           kvt_status_t* results, int64_t timeout_ms, uint64_t* operation);
 
 /* Encodes blocks of a view and puts them: block i is tokens [spec->token_begin + i x block_tokens, ...) of
- * the view under key i. A block whose key is there already is not encoded.
+ * the view under key i. A block whose key is there already, with a frame that this store would give but for
+ * its exempt tokens, or with more layers, is not encoded: KVT_OK. A frame of another form (other layers or
+ * heads, another codec or profile) is replaced: a key has one frame, that of what was stored last.
  * @param spec  layers, first token, exempt tokens (counted from the ends of the whole run of blocks) and
  * namespace digest; token count and key are set per block.
  * @param block_tokens  a multiple of KVT_GRAIN_TOKENS up to 65,536.
@@ -97,9 +102,10 @@ KVT_API kvt_status_t kvt_cache_wait(kvt_cache_t cache, uint64_t operation, int64
                                     kvt_completion_t* completion);
 
 /* Cancels an operation. When it returns, the library touches none of the operation's memory; its completion
- * carries KVT_ERR_CANCELLED, or its status if it had ended. @return KVT_OK; KVT_ERR_NOT_FOUND;
- * KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: any but the runtime's. Blocks: for the item being
- * copied. Since: 0.1. */
+ * carries KVT_ERR_CANCELLED, or its status if it had ended. As a deadline, it acts between blocks: a block
+ * that a thread has in hand is encoded, decoded or written to its end first, and keeps its own status.
+ * @return KVT_OK; KVT_ERR_NOT_FOUND; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: any but the
+ * runtime's. Blocks: for the blocks in hand, which is seconds for one of 65,536 tokens. Since: 0.1. */
 KVT_API kvt_status_t kvt_cache_cancel(kvt_cache_t cache, uint64_t operation);
 
 /* A file descriptor that is readable while completions wait. Owner: the cache; do not read, write or close
@@ -114,9 +120,10 @@ KVT_API kvt_status_t kvt_cache_event_fd(kvt_cache_t cache, int32_t* fd);
 KVT_API kvt_status_t kvt_cache_match(kvt_cache_t cache, const uint8_t* keys, size_t count, size_t* matched);
 
 /* Copies one frame out, checked whole.
- * @return KVT_OK; KVT_ERR_NOT_FOUND; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_CORRUPT; KVT_ERR_IO; KVT_ERR_LIMIT
- * (memory, for file:); KVT_ERR_OUT_OF_MEMORY; KVT_ERR_CLOSED; KVT_ERR_INVALID_ARGUMENT;
- * KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: file: for the disk. Since: 0.1. */
+ * @return KVT_OK; KVT_ERR_NOT_FOUND; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_CORRUPT (the frame was dropped);
+ * KVT_ERR_VERSION (a frame of another format version, dropped too); KVT_ERR_IO; KVT_ERR_LIMIT (memory, for
+ * file:); KVT_ERR_OUT_OF_MEMORY; KVT_ERR_CLOSED; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_STALE_HANDLE;
+ * KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: file: for the disk. Since: 0.1. */
 KVT_API kvt_status_t kvt_cache_get(kvt_cache_t cache, const uint8_t key[KVT_KEY_BYTES], uint8_t* buf,
                                    size_t cap, size_t* needed);
 

@@ -47,6 +47,7 @@ Cache::Cache(std::shared_ptr<Runtime> runtime, std::unique_ptr<Tier> tier,
 Cache::~Cache() { Shutdown(); }
 
 void Cache::Shutdown() {
+  shut_down_.store(true, std::memory_order_release);
   closed_.store(true, std::memory_order_release);
   operations_->CancelAll();
   tier_->Close();
@@ -107,12 +108,22 @@ StatusOr<std::unique_ptr<StagedPut>> Cache::StageFrame(const Key& key, Bytes fra
     return Error(KVT_ERR_MISMATCH, absl::StrCat("key: the frame carries ", summary->key.ToString(),
                                                 ", put under ", key.ToString()));
   }
+  {
+    // Null: what is there is the same.
+    const auto there = tier_->Front(key, scratch);
+    if (there.ok() && SameForm(there->bytes, ref.bytes)) return std::unique_ptr<StagedPut>();
+  }
   return tier_->Stage(key, ref);
 }
 
 StatusOr<std::unique_ptr<StagedPut>> Cache::StageBlock(const Blocks& blocks, const FrameSpec& spec,
                                                        FrameScratch* scratch, uint64_t* bytes) {
-  if (tier_->Contains(spec.key)) return std::unique_ptr<StagedPut>();
+  {
+    // What cannot be read is replaced too.
+    const auto there = tier_->Front(spec.key, scratch);
+    if (there.ok() && blocks.codec->Holds(there->bytes, blocks.view, spec))
+      return std::unique_ptr<StagedPut>();
+  }
   KVT_ASSIGN_OR_RETURN(const uint64_t bound, blocks.codec->Bound(blocks.view, spec));
   KVT_ASSIGN_OR_RETURN(std::shared_ptr<FrameBuffer> buffer, TakeBuffer(bound, scratch));
   KVT_ASSIGN_OR_RETURN(

@@ -65,6 +65,8 @@ class Cache {
   Status Close(Deadline deadline);
   // Cancels what is in flight, waits for it and lets the tier go.
   void Shutdown();
+  // Whether Shutdown has begun.
+  bool shut_down() const { return shut_down_.load(std::memory_order_acquire); }
 
  private:
   class PutJob;
@@ -90,7 +92,7 @@ class Cache {
 
   const RuntimeChild runtime_;
   const std::unique_ptr<Tier> tier_;
-  std::atomic<bool> closed_{false};
+  std::atomic<bool> closed_{false}, shut_down_{false};
   std::atomic<uint64_t> puts_{0}, hits_{0}, misses_{0}, removals_{0}, corrupt_{0}, checksums_{0};
 
   mutable Mutex mu_;

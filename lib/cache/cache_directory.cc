@@ -86,7 +86,7 @@ StatusOr<std::vector<std::string>> CacheDirectory::List() const {
 }
 
 Status CacheDirectory::Lock() {
-  const int fd = openat(fd_, kLockName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int fd = openat(fd_, kLockName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (fd < 0) return ErrnoError(errno, "open", PathOf(kLockName));
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     const int error = errno;
@@ -100,6 +100,7 @@ Status CacheDirectory::Lock() {
                                               pid.empty() ? "(unknown)" : pid));
   }
   lock_fd_ = fd;
+  lock_process_ = getpid();
   // For the message above only, so a full disk does not matter here.
   const std::string pid = absl::StrCat(getpid(), "\n");
   if (ftruncate(fd, 0) != 0 || pwrite(fd, pid.data(), pid.size(), 0) < 0) return OkStatus();
@@ -108,18 +109,20 @@ Status CacheDirectory::Lock() {
 
 void CacheDirectory::Unlock() {
   if (lock_fd_ < 0) return;
-  // Explicitly: a child that was forked meanwhile shares the lock.
-  flock(lock_fd_, LOCK_UN);
+  // Explicitly: a child that was forked meanwhile shares the lock. It is not the child's to give up.
+  if (getpid() == lock_process_) flock(lock_fd_, LOCK_UN);
   close(lock_fd_);
   lock_fd_ = -1;
 }
 
 Status CacheDirectory::ReadOrCreateMarker() {
   const std::string path = PathOf(kMarkerName);
-  const int fd = openat(fd_, kMarkerName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  const int fd = openat(fd_, kMarkerName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return errno == ENOENT ? CreateMarker() : ErrnoError(errno, "open", path);
   uint8_t marker[kMarkerBytes] = {};
-  const ssize_t size = pread(fd, marker, sizeof marker, 0);
+  struct stat info;
+  const bool file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+  const ssize_t size = file ? pread(fd, marker, sizeof marker, 0) : 0;
   const int error = errno;
   close(fd);
   if (size < 0) return ErrnoError(error, "read", path);
@@ -171,11 +174,12 @@ Status CacheDirectory::WriteUseOrder(const UseOrder& order) const {
   return Replace(kOrderName, AsBytes(bytes));
 }
 
-CacheDirectory::UseOrder CacheDirectory::ReadUseOrder() const {
+CacheDirectory::UseOrder CacheDirectory::ReadUseOrder(uint64_t frames) const {
   const auto file = SegmentFile::Open(fd_, PathOf(kOrderName), kOrderName, false);
   if (!file.ok()) return {};
   const auto size = (*file)->Size();
-  if (!size.ok() || *size < kOrderHeaderBytes) return {};
+  // There may be twice as many as now: some went after it was written.
+  if (!size.ok() || *size < kOrderHeaderBytes || *size / 16 > frames + (uint64_t{1} << 16)) return {};
   std::string bytes(*size, '\0');
   if (!(*file)->Read(0, MutableBytes(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size())).ok()) return {};
   const uint64_t checksum = LoadLe<uint64_t>(&bytes[kOrderChecksum]);

@@ -45,7 +45,8 @@ class CacheDirectory {
     uint64_t next_sequence = 0;
     std::vector<uint64_t> sequences;
   };
-  UseOrder ReadUseOrder() const;
+  // Not read when it is much longer than the order of `frames` frames.
+  UseOrder ReadUseOrder(uint64_t frames) const;
   Status WriteUseOrder(const UseOrder& order) const;
 
   // Lets other processes have the directory.
@@ -66,6 +67,7 @@ class CacheDirectory {
   const std::string path_;
   const int fd_;
   int lock_fd_ = -1;
+  int lock_process_ = 0;  // who took the lock
   uint64_t salt_ = 0;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "codec/frame.h"
+
 namespace kvt {
 namespace {
 
@@ -70,7 +72,6 @@ StatusOr<std::unique_ptr<StagedPut>> FileTier::Stage(const Key& key, const Frame
   }
   WriteLock lock(this);
   KVT_RETURN_IF_ERROR(CheckOpen());
-  if (Contains(key)) return std::unique_ptr<StagedPut>();
   KVT_RETURN_IF_ERROR(MakeRoom(record));
   KVT_RETURN_IF_ERROR(EnsureActive(record));
   auto put = std::make_unique<Put>();
@@ -104,11 +105,16 @@ Status FileTier::Commit(std::unique_ptr<StagedPut> staged) {
   const auto removal = removals_.find(entry.key);
   const bool removed = removal != removals_.end() && removal->second > entry.sequence;
   if (--staged_ == 0) removals_.clear();
-  if (!flushed.ok() || removed || index_.contains(entry.key)) {
+  const auto found = index_.find(entry.key);
+  // The next open would show the one that was staged last, so this does too.
+  const bool superseded = found != index_.end() && found->second->sequence > entry.sequence;
+  if (!flushed.ok() || removed || superseded) {
     entry.segment->live -= record;
     live_ -= record;
     return flushed;
   }
+  // Its record needs no tombstone: the new one has a greater sequence number.
+  if (found != index_.end()) Forget(found->second);
   bytes_ += entry.length;
   order_.push_front(std::move(entry));
   index_.emplace(order_.front().key, order_.begin());
@@ -131,6 +137,29 @@ StatusOr<FrameRef> FileTier::Get(const Key& key, FrameScratch* scratch) {
   KVT_ASSIGN_OR_RETURN(std::shared_ptr<FrameBuffer> buffer, scratch->Take(length));
   KVT_RETURN_IF_ERROR(segment->file->Read(offset + kRecordHeaderBytes, MutableBytes(buffer->data(), length)));
   return FrameRef{Bytes(buffer->data(), length), std::move(buffer)};
+}
+
+StatusOr<FrameRef> FileTier::Front(const Key& key, FrameScratch* scratch) {
+  std::shared_ptr<Segment> segment;
+  uint64_t offset = 0, length = 0;
+  {
+    MutexLock lock(&mu_);
+    const auto found = index_.find(key);
+    if (found == index_.end())
+      return Error(KVT_ERR_NOT_FOUND, absl::StrCat("no frame under ", key.ToString()));
+    segment = found->second->segment;
+    offset = found->second->offset + kRecordHeaderBytes;
+    length = found->second->length;
+  }
+  uint8_t start[kFramePrefixBytes];
+  if (length < sizeof start) return Error(KVT_ERR_CORRUPT, absl::StrCat("frame of ", length, " bytes"));
+  KVT_RETURN_IF_ERROR(segment->file->Read(offset, MutableBytes(start)));
+  KVT_ASSIGN_OR_RETURN(const uint64_t bytes, FrameFrontBytes(Bytes(start)));
+  if (bytes > length)
+    return Error(KVT_ERR_CORRUPT, absl::StrCat("frame of ", length, " bytes: its payload begins at ", bytes));
+  KVT_ASSIGN_OR_RETURN(std::shared_ptr<FrameBuffer> buffer, scratch->Take(bytes));
+  KVT_RETURN_IF_ERROR(segment->file->Read(offset, MutableBytes(buffer->data(), bytes)));
+  return FrameRef{Bytes(buffer->data(), bytes), std::move(buffer)};
 }
 
 bool FileTier::Contains(const Key& key) const {

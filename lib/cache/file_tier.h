@@ -35,6 +35,7 @@ class FileTier : public Tier {
       ABSL_LOCKS_EXCLUDED(write_mu_, mu_);
   Status Commit(std::unique_ptr<StagedPut> put) override ABSL_LOCKS_EXCLUDED(write_mu_, mu_);
   StatusOr<FrameRef> Get(const Key& key, FrameScratch* scratch) override ABSL_LOCKS_EXCLUDED(write_mu_, mu_);
+  StatusOr<FrameRef> Front(const Key& key, FrameScratch* scratch) override ABSL_LOCKS_EXCLUDED(mu_);
   bool Contains(const Key& key) const override ABSL_LOCKS_EXCLUDED(mu_);
   StatusOr<uint64_t> Remove(absl::Span<const Key> keys) override ABSL_LOCKS_EXCLUDED(write_mu_, mu_);
   bool KeepsBuffers() const override { return false; }

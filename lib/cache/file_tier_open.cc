@@ -94,7 +94,7 @@ Status FileTier::Rebuild() {
     if (removal == found.removals.end() || removal->second < entry.sequence)
       entries.push_back(std::move(entry));
   }
-  const CacheDirectory::UseOrder order = directory_->ReadUseOrder();
+  const CacheDirectory::UseOrder order = directory_->ReadUseOrder(entries.size());
   SortByUse(order, &entries);
   next_sequence_ = std::max(found.last_sequence + 1, order.next_sequence);
   if (!ids.empty()) {

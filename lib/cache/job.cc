@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "base/boundary.h"
+
 namespace kvt {
 
 Job::Job(Runtime* runtime, kvt_status_t* results, size_t count, Finish finish)
@@ -81,12 +83,10 @@ void Job::Step() {
 }
 
 void Job::RunChunk(const Claim& claim) {
-  try {
-    Run(claim.begin, claim.end);
-  } catch (const std::bad_alloc&) {
-    for (size_t item = claim.begin; item < claim.end; ++item) {
-      if (results_[item] == kPending) Report(item, Error(KVT_ERR_OUT_OF_MEMORY, "out of memory"), 0);
-    }
+  const Status failed = CaughtIn([&] { Run(claim.begin, claim.end); });
+  if (failed.ok()) return;
+  for (size_t item = claim.begin; item < claim.end; ++item) {
+    if (results_[item] == kPending) Report(item, failed, 0);
   }
 }
 

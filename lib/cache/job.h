@@ -35,7 +35,7 @@ class Job : public std::enable_shared_from_this<Job> {
   void Cancel() ABSL_LOCKS_EXCLUDED(mu_);
 
  protected:
-  // Works on items [begin, end), Reports each exactly once, and never throws but std::bad_alloc.
+  // Works on items [begin, end), Reports each exactly once, what it throws is reported for the rest.
   virtual void Run(size_t begin, size_t end) = 0;
 
   Status Stop() const { return operation_->Stop(); }

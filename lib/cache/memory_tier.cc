@@ -29,7 +29,6 @@ StatusOr<FrameRef> MemoryTier::Keep(const FrameRef& frame) {
 }
 
 StatusOr<std::unique_ptr<StagedPut>> MemoryTier::Stage(const Key& key, const FrameRef& frame) {
-  if (Contains(key)) return std::unique_ptr<StagedPut>();
   KVT_ASSIGN_OR_RETURN(FrameRef kept, Keep(frame));
   if (capacity_ != 0 && kept.owner->capacity() > capacity_) {
     return Error(KVT_ERR_LIMIT, absl::StrCat("the frame takes ", kept.owner->capacity(),
@@ -43,10 +42,11 @@ StatusOr<std::unique_ptr<StagedPut>> MemoryTier::Stage(const Key& key, const Fra
 Status MemoryTier::Commit(std::unique_ptr<StagedPut> staged) {
   Order& entry = static_cast<Put&>(*staged).entry;
   const uint64_t held = entry.front().frame.owner->capacity();
-  Order evicted;
+  Order evicted;  // or replaced
   MutexLock lock(&mu_);
-  const auto [slot, inserted] = index_.try_emplace(entry.front().key, entry.begin());
-  if (!inserted) return OkStatus();
+  if (const auto found = index_.find(entry.front().key); found != index_.end())
+    Unlink(found->second, &evicted);
+  index_.emplace(entry.front().key, entry.begin());
   held_ += held;
   bytes_ += entry.front().frame.bytes.size();
   while (capacity_ != 0 && held_ > capacity_) EvictOne(&evicted);
@@ -59,6 +59,13 @@ StatusOr<FrameRef> MemoryTier::Get(const Key& key, FrameScratch*) {
   const auto found = index_.find(key);
   if (found == index_.end()) return Error(KVT_ERR_NOT_FOUND, absl::StrCat("no frame under ", key.ToString()));
   order_.splice(order_.begin(), order_, found->second);
+  return found->second->frame;
+}
+
+StatusOr<FrameRef> MemoryTier::Front(const Key& key, FrameScratch*) {
+  MutexLock lock(&mu_);
+  const auto found = index_.find(key);
+  if (found == index_.end()) return Error(KVT_ERR_NOT_FOUND, absl::StrCat("no frame under ", key.ToString()));
   return found->second->frame;
 }
 
@@ -90,6 +97,7 @@ StatusOr<uint64_t> MemoryTier::Remove(absl::Span<const Key> keys) {
 }
 
 uint64_t MemoryTier::Shed(uint64_t bytes) {
+  if (!runtime_->MayHold(bytes)) return 0;
   Order evicted;
   MutexLock lock(&mu_);
   const uint64_t before = held_;

@@ -13,7 +13,7 @@ namespace kvt {
 
 StatusOr<std::unique_ptr<SegmentFile>> SegmentFile::Open(int directory, std::string path,
                                                          const std::string& name, bool create) {
-  const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT | O_EXCL : 0);
+  const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (create ? O_CREAT | O_EXCL : 0);
   const int fd = openat(directory, name.c_str(), flags, 0600);
   if (fd < 0) return ErrnoError(errno, "open", path);
   struct stat info;
@@ -21,6 +21,10 @@ StatusOr<std::unique_ptr<SegmentFile>> SegmentFile::Open(int directory, std::str
     const int error = errno;
     close(fd);
     return ErrnoError(error, "stat", path);
+  }
+  if (!S_ISREG(info.st_mode)) {
+    close(fd);
+    return Error(KVT_ERR_IO, absl::StrCat(path, " is not a file"));
   }
   return std::unique_ptr<SegmentFile>(new SegmentFile(fd, std::move(path), info.st_dev, info.st_ino));
 }

@@ -30,16 +30,18 @@ class Tier {
  public:
   virtual ~Tier() = default;
 
-  // Takes a frame. Null when the key is there already (its frame stays). KVT_ERR_LIMIT: larger than the
-  // capacity. Every staged put is to be committed, by the thread that staged it or another.
+  // Takes a frame. KVT_ERR_LIMIT: larger than the capacity. Every staged put is to be committed, by the
+  // thread that staged it or another.
   virtual StatusOr<std::unique_ptr<StagedPut>> Stage(const Key& key, const FrameRef& frame) = 0;
-  // Makes a staged put visible, and durable as far as the tier is; what is staged by then may be flushed with
-  // it. After an error the put is gone.
+  // Makes a staged put visible in the place of the key's frame, if it has one, and durable as far as the tier
+  // is; what is staged by then may be flushed with it. After an error the put is gone.
   virtual Status Commit(std::unique_ptr<StagedPut> put) = 0;
 
   // The frame, kept while the result lives; read into `scratch` if it has to be read. KVT_ERR_NOT_FOUND.
   // Counts as a use.
   virtual StatusOr<FrameRef> Get(const Key& key, FrameScratch* scratch) = 0;
+  // At least the FrameFrontBytes of the key's frame, likewise. Counts as no use.
+  virtual StatusOr<FrameRef> Front(const Key& key, FrameScratch* scratch) = 0;
   virtual bool Contains(const Key& key) const = 0;
   // Removes the keys that are there; returns how many were.
   virtual StatusOr<uint64_t> Remove(absl::Span<const Key> keys) = 0;
@@ -48,7 +50,8 @@ class Tier {
   virtual bool KeepsBuffers() const = 0;
   // Staged bytes after which a thread should commit.
   virtual uint64_t BatchBytes() const = 0;
-  // Gives back about `bytes` of the runtime's budget by evicting; returns what it gave.
+  // Gives back about `bytes` of the runtime's budget by evicting; returns what it gave. Nothing when the
+  // budget could never hold as much.
   virtual uint64_t Shed(uint64_t bytes) = 0;
 
   virtual Status Flush() = 0;

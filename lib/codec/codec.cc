@@ -156,6 +156,12 @@ StatusOr<FrameHeader> Codec::Plan(const View& view, const FrameSpec& spec) const
   return header;
 }
 
+bool Codec::Holds(Bytes front, const View& view, const FrameSpec& spec) const {
+  const auto there = ParseFront(front);
+  const auto wanted = Plan(view, spec);
+  return there.ok() && wanted.ok() && Covers(*there, *wanted);
+}
+
 Status Codec::PlanSegments(FrameHeader* header) const {
   header->segments.reserve(size_t{header->layer_end - header->layer_begin} * header->streams);
   for (uint32_t layer = header->layer_begin; layer < header->layer_end; ++layer) {

@@ -47,6 +47,9 @@ class Codec {
   StatusOr<uint64_t> Bound(const View& view, const FrameSpec& spec) const;
   // Writes the frame to the front of `out`; KVT_ERR_BUFFER_TOO_SMALL when `out` is shorter than the frame.
   StatusOr<CodecReport> Encode(const View& view, const FrameSpec& spec, MutableBytes out) const;
+  // Whether a frame, of which the front is enough, holds what Encode would write, in the same form. False
+  // when it is broken.
+  bool Holds(Bytes front, const View& view, const FrameSpec& spec) const;
   // Checks the frame against `spec` and decodes it into the view; see kvt_codec_decode.
   StatusOr<CodecReport> Decode(Bytes frame, const FrameSpec& spec, const View& view) const;
 

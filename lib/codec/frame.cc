@@ -22,6 +22,11 @@ FrameSummary Summarise(const FrameHeader& header) {
 
 }  // namespace
 
+bool SameForm(Bytes a, Bytes b) {
+  const auto header_a = ParseFront(a), header_b = ParseFront(b);
+  return header_a.ok() && header_b.ok() && Covers(*header_a, *header_b) && Covers(*header_b, *header_a);
+}
+
 StatusOr<FrameSummary> InspectFrame(Bytes frame) {
   KVT_ASSIGN_OR_RETURN(const FrameHeader header, ParseFrame(frame));
   return Summarise(header);

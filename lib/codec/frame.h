@@ -28,6 +28,12 @@ struct FrameSummary {
 // KVT_ERR_VERSION.
 StatusOr<uint64_t> FrameLength(Bytes prefix);
 
+// The length of what precedes the payload, from the same bytes and with the same checks.
+StatusOr<uint64_t> FrameFrontBytes(Bytes start);
+
+// Whether two frames, of which the front is enough, hold the same in the same form. False when one is broken.
+bool SameForm(Bytes a, Bytes b);
+
 // Checks prefix, header and that all lengths add up; reads no payload.
 StatusOr<FrameSummary> InspectFrame(Bytes frame);
 

@@ -1,6 +1,7 @@
 #include "codec/frame_header.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "codec/frame_prefix.h"
 #include "cpu/hash_copy.h"
@@ -165,6 +166,28 @@ StatusOr<FrameHeader> ParseFrame(Bytes frame) {
   if (frame.size() != prefix.FrameBytes()) {
     return Corrupt(absl::StrCat(frame.size(), " bytes, the prefix says ", prefix.FrameBytes()));
   }
+  return ParseFront(frame);
+}
+
+StatusOr<uint64_t> FrameFrontBytes(Bytes start) {
+  KVT_ASSIGN_OR_RETURN(const FramePrefix prefix, ReadFramePrefix(start));
+  return prefix.PayloadOffset();
+}
+
+bool Covers(const FrameHeader& there, const FrameHeader& wanted) {
+  const auto form = [](const FrameHeader& h) {
+    return std::tie(h.model, h.profile, h.key, h.namespace_digest, h.head_begin, h.head_end, h.streams,
+                    h.element, h.codec, h.group_tokens, h.group_channels, h.ratio, h.first_position,
+                    h.tokens);
+  };
+  return form(there) == form(wanted) && there.layer_begin <= wanted.layer_begin &&
+         there.layer_end >= wanted.layer_end;
+}
+
+StatusOr<FrameHeader> ParseFront(Bytes frame) {
+  KVT_ASSIGN_OR_RETURN(const FramePrefix prefix, ReadFramePrefix(frame));
+  if (frame.size() < prefix.PayloadOffset())
+    return Corrupt(absl::StrCat(frame.size(), " bytes, the header ends at ", prefix.PayloadOffset()));
   Bytes bytes = frame.subspan(kFramePrefixBytes, prefix.header_length);
   if (kernels::Hash(bytes.data(), bytes.size()) != prefix.header_checksum)
     return Corrupt("the header does not have its checksum");

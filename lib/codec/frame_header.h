@@ -61,6 +61,13 @@ struct FrameHeader {
 
 // Checks prefix and header of a whole frame; reads no payload. Takes its two checksums as verified.
 StatusOr<FrameHeader> ParseFrame(Bytes frame);
+// The same for a frame's front alone: at least its FrameFrontBytes.
+StatusOr<FrameHeader> ParseFront(Bytes front);
+
+// Whether a frame holds all that another would, in the same form: same model, namespace, heads, tokens, codec
+// with parameters and profile, and no fewer layers. Exempt tokens do not count: they depend on the run of
+// blocks that a block was stored with.
+bool Covers(const FrameHeader& there, const FrameHeader& wanted);
 
 // The FlatBuffers bytes. Their number depends on no field but `codec`, `profile`, the presence of exempt
 // ranges and the number of segments.

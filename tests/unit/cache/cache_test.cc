@@ -132,13 +132,77 @@ TEST_P(CacheTest, PutTakesWholeFramesOfTheirKeyOnly) {
   EXPECT_EQ(AsText(got->bytes), good);
 }
 
-TEST_P(CacheTest, FirstFrameStays) {
+TEST_P(CacheTest, AFrameOfTheSameFormStaysAndAnotherReplacesIt) {
   Open();
-  ASSERT_TRUE(cache_->Put(MakeKey(0), AsBytes(MakeFrame(0))).ok());
-  const std::string longer = MakeFrame(0, 2 * kBlockTokens);
+  const std::string first = MakeFrame(0), longer = MakeFrame(0, 2 * kBlockTokens);
+  ASSERT_TRUE(cache_->Put(MakeKey(0), AsBytes(first)).ok());
+  ASSERT_TRUE(cache_->Put(MakeKey(1), AsBytes(MakeFrame(1))).ok());
+  const uint64_t bytes = cache_->stats().bytes;
+  EXPECT_TRUE(cache_->Put(MakeKey(0), AsBytes(first)).ok());
+  EXPECT_EQ(cache_->stats().bytes, bytes);
+  // What was reported is what a get finds.
   EXPECT_TRUE(cache_->Put(MakeKey(0), AsBytes(longer)).ok());
-  EXPECT_EQ(AsText(cache_->Get(MakeKey(0))->bytes), MakeFrame(0));
+  EXPECT_EQ(AsText(cache_->Get(MakeKey(0))->bytes), longer);
+  EXPECT_EQ(cache_->stats().frames, 2u);
+  EXPECT_EQ(cache_->stats().bytes, bytes - first.size() + longer.size());
+  EXPECT_EQ(cache_->stats().evictions, 0u);
+  if (GetParam() == "mem") return;
+  Open();
+  EXPECT_EQ(AsText(cache_->Get(MakeKey(0))->bytes), longer);
+  EXPECT_EQ(*cache_->Remove(MakeKeys(0, 1)), 1u);
+  Open();
+  EXPECT_EQ(CodeOf(cache_->Get(MakeKey(0)).status()), KVT_ERR_NOT_FOUND);
   EXPECT_EQ(cache_->stats().frames, 1u);
+}
+
+TEST_P(CacheTest, AStoreThatWasReportedIsWhatALoadFinds) {
+  Open();
+  Rows rows(kBlockTokens, 7), loaded(kBlockTokens);
+  const auto keys = MakeKeys(0, 1);
+  kvt_status_t result = -1;
+  const auto store = [&](const Cache::Blocks& blocks) {
+    return WaitFor(cache_->SubmitStore(blocks, keys, &result, Soon())).bytes != 0;
+  };
+  const auto part = [&](Rows* of, uint32_t begin, uint32_t end) {
+    Cache::Blocks blocks = BlocksOf(of);
+    blocks.spec.layer_begin = begin;
+    blocks.spec.layer_end = end;
+    return blocks;
+  };
+  EXPECT_TRUE(store(part(&rows, 0, 1)));
+  EXPECT_FALSE(store(part(&rows, 0, 1)));
+  EXPECT_TRUE(store(part(&rows, 1, 2)));
+  WaitFor(cache_->SubmitLoad(part(&loaded, 1, 2), keys, &result, Soon()));
+  WaitFor(cache_->SubmitLoad(part(&loaded, 0, 1), keys, &result, Soon()), KVT_ERR_MISMATCH);
+  // All layers replace some; some are in all.
+  EXPECT_TRUE(store(BlocksOf(&rows)));
+  EXPECT_FALSE(store(part(&rows, 0, 1)));
+  WaitFor(cache_->SubmitLoad(BlocksOf(&loaded), keys, &result, Soon()));
+  EXPECT_EQ(loaded.data, rows.data);
+  // Another codec is another form; other exempt tokens are not.
+  Cache::Blocks lossy = BlocksOf(&rows, 0, "int8");
+  EXPECT_TRUE(store(lossy));
+  lossy.spec.exempt_first = 4;
+  EXPECT_FALSE(store(lossy));
+  Cache::Blocks elsewhere = BlocksOf(&rows, 32);
+  EXPECT_TRUE(store(elsewhere));
+  WaitFor(cache_->SubmitLoad(BlocksOf(&loaded, 32), keys, &result, Soon()));
+  EXPECT_EQ(cache_->stats().frames, 1u);
+}
+
+TEST_P(CacheTest, AFrameThatNeverFitsTheBudgetEvictsNothing) {
+  runtime_ = MakeRuntime(2, 64 << 10);
+  Open();
+  for (uint32_t i = 0; i < 10; ++i) ASSERT_TRUE(cache_->Put(MakeKey(i), AsBytes(MakeFrame(i))).ok());
+  constexpr uint32_t kMany = 1024;
+  Rows rows(kMany, 7);
+  Cache::Blocks blocks = BlocksOf(&rows);
+  blocks.block_tokens = kMany;
+  kvt_status_t result = -1;
+  WaitFor(cache_->SubmitStore(blocks, MakeKeys(20, 1), &result, Soon()), KVT_ERR_LIMIT);
+  EXPECT_EQ(result, KVT_ERR_LIMIT);
+  EXPECT_EQ(cache_->stats().frames, 10u);
+  EXPECT_EQ(cache_->stats().evictions, 0u);
 }
 
 TEST_P(CacheTest, MatchFindsTheLongestPrefix) {

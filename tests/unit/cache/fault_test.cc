@@ -359,5 +359,38 @@ TEST(CacheFault, ADeletedOrReplacedSegmentFailsOnePut) {
   }
 }
 
+TEST(CacheFault, AForkedChildDoesNotGiveUpTheDirectory) {
+  TempDir dir;
+  const std::string path = dir.path() + "/cache";
+  const auto directory = CacheDirectory::Open(path);
+  ASSERT_TRUE(directory.ok()) << directory.status();
+  EXPECT_EQ(Child([&](int) {
+              (*directory)->Unlock();
+              return std::string("done");
+            }).ReadAll(),
+            "done");
+  EXPECT_EQ(OpenError(path, path), KVT_ERR_LOCKED);
+  (*directory)->Unlock();
+  EXPECT_TRUE(OpenAt(path).ok());
+}
+
+TEST(CacheFault, WhatIsNoFileOrFarTooLongIsNotReadAsOne) {
+  TempDir dir;
+  const std::string path = dir.path() + "/cache";
+  ASSERT_TRUE((*OpenAt(path))->Put(MakeKey(0), AsBytes(MakeFrame(0))).ok());
+  // A hint that would take all memory is none.
+  const std::string order = path + "/order";
+  ASSERT_EQ(truncate(order.c_str(), off_t{1} << 40), 0) << strerror(errno);
+  {
+    const auto cache = OpenAt(path);
+    ASSERT_TRUE(cache.ok()) << cache.status();
+    EXPECT_TRUE((*cache)->Get(MakeKey(0)).ok());
+  }
+  const std::string marker = path + "/kvartet-cache";
+  ASSERT_EQ(unlink(marker.c_str()), 0);
+  ASSERT_EQ(mkfifo(marker.c_str(), 0600), 0);
+  EXPECT_EQ(OpenError(path, marker), KVT_ERR_CORRUPT);
+}
+
 }  // namespace
 }  // namespace kvt

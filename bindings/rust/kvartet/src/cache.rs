@@ -76,7 +76,7 @@ impl Cache {
         self.core.close()
     }
 
-    /// Stores one frame under its key; a key that is there keeps its frame.
+    /// Stores one frame under its key; it replaces one of another form.
     pub fn put(&self, key: &Key, frame: &[u8], timeout: Duration) -> Result<()> {
         let length = [frame.len() as u64];
         let mut result = [Status::OK];

@@ -29,7 +29,7 @@ public final class Cache extends NativeObject {
     }
   }
 
-  /** Stores one frame under its key; a key that is there keeps its frame. A direct buffer is not copied. */
+  /** Stores one frame under its key; it replaces one of another form. A direct buffer is not copied. */
   public void put(byte[] key, ByteBuffer frame, long timeoutMs) {
     Object bytes = Native.input(frame);
     byte[] lengths = Native.record(frame.remaining());
