@@ -1,5 +1,7 @@
 #include "transfer/core.h"
 
+#include "absl/cleanup/cleanup.h"
+
 namespace kvt::transfer {
 
 void Counters::Count(const Status& reason) {
@@ -19,7 +21,9 @@ void Counters::Count(const Status& reason) {
 }
 
 StatusOr<std::shared_ptr<Core>> Core::Create(std::shared_ptr<Runtime> runtime, const Identity& identity) {
-  KVT_ASSIGN_OR_RETURN(auto loop, net::Loop::Create());
+  KVT_ASSIGN_OR_RETURN(auto loop, net::Loop::Create([runtime](const Status& failed) {
+                         runtime->Log(KVT_LOG_ERROR, absl::StrCat("a node's thread: ", failed.message()));
+                       }));
   KVT_ASSIGN_OR_RETURN(auto operations, Operations::Create(runtime->operation_times()));
   return std::shared_ptr<Core>(
       new Core(std::move(runtime), std::move(loop), std::move(operations), identity));
@@ -67,11 +71,14 @@ void Core::RunTask(Tasks* tasks) {
     tasks->waiting.pop_front();
     ++tasks->running;
   }
+  // Also when the task throws, which the worker then logs.
+  const auto ended = absl::MakeCleanup([&] {
+    // What it holds goes before its end is known.
+    task = nullptr;
+    MutexLock lock(&tasks->mu);
+    if (--tasks->running == 0) tasks->idle.SignalAll();
+  });
   task();
-  // What it holds goes before its end is known.
-  task = nullptr;
-  MutexLock lock(&tasks->mu);
-  if (--tasks->running == 0) tasks->idle.SignalAll();
 }
 
 void Core::EndWork() {

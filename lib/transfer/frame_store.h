@@ -20,6 +20,8 @@ class FrameStore {
   virtual Status Put(const Key& key, Pinned frame) = 0;
   // Whether the calls may wait for a disk; they then run on the runtime's workers.
   virtual bool Blocks() const = 0;
+  // Whether it has ended for good, so that another may be served in its place.
+  virtual bool Gone() const { return false; }
 };
 
 }  // namespace kvt::transfer

@@ -21,6 +21,7 @@ class Tally {
   explicit Tally(const Results& results) : results_(results), decided_(results.count, false) {}
   bool decided(size_t i) const { return decided_[i]; }
   bool complete() const { return left_ == 0; }
+  size_t left() const { return left_; }
   void Decide(size_t i, kvt_status_t status, uint64_t length);
   kvt_completion_t Settle(kvt_status_t code);
 

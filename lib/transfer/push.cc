@@ -47,6 +47,9 @@ Status PushOp::OnResults(Remote* remote, const wire::PushResults& results) {
   if (count == 0 || results.first() >= next_ || count > next_ - results.first())
     return Error(KVT_ERR_CORRUPT, absl::StrCat("message PushResults: items ", results.first(), " to ",
                                                results.first() + count, " of ", next_, " sent"));
+  // Before any is decided: what is answered is no longer lent, and not all of it has left this memory.
+  if (remote->Sends(request_) && tally_.left() <= count)
+    return Error(KVT_ERR_CORRUPT, "message PushResults: the push is answered before it was sent");
   for (size_t n = 0; n < count; ++n) {
     const size_t i = results.first() + n;
     if (tally_.decided(i))

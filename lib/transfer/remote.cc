@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/boundary.h"
+
 namespace kvt::transfer {
 namespace {
 
@@ -259,6 +261,14 @@ Status Remote::OnTarget(size_t index) {
 void Remote::OnDrained() { Pump(); }
 
 void Remote::StartOp(const std::shared_ptr<RemoteOp>& op) {
+  const Status failed = CaughtIn([&] { TryStartOp(op); });
+  if (failed.ok()) return;
+  // How much of it is queued is unknown.
+  Close(failed);
+  Finish(op.get(), CodeOf(failed));
+}
+
+void Remote::TryStartOp(const std::shared_ptr<RemoteOp>& op) {
   op->started_ = true;
   if (op->operation_->cancelled()) return Finish(op.get(), KVT_ERR_CANCELLED);
   if (state_ != State::kReady || !channel_->open() || channel_->closing())
@@ -297,8 +307,12 @@ void Remote::Finish(RemoteOp* op, kvt_status_t code) {
     reading_ = nullptr;
     channel_->DropPayload();
   }
-  const std::vector<uint64_t> requests = op->request_ids_;
-  for (const uint64_t request : requests) DropRequest(op, request);
+  const std::vector<uint64_t> requests = std::exchange(op->request_ids_, {});
+  const Status failed = CaughtIn([&] {
+    for (const uint64_t request : requests) DropRequest(op, request);
+  });
+  // Then nothing of the operation's is read or written any more, whatever was not dropped.
+  if (!failed.ok()) Close(failed);
   {
     MutexLock lock(&mu_);
     pending_requests_ -= op->requests();
@@ -324,8 +338,10 @@ uint64_t Remote::NewRequest(RemoteOp* op) {
 void Remote::DropRequest(RemoteOp* op, uint64_t request) {
   std::erase(op->request_ids_, request);
   requests_.erase(request);
-  if (!op->finished_ || channel_ == nullptr || !channel_->open() || channel_->closing()) return;
+  if (channel_ == nullptr || !channel_->open() || channel_->closing()) return;
+  // Also where the peer has answered: one that lies does so before all is sent.
   channel_->TakeBack(request);
+  if (!op->finished_ || !channel_->open()) return;
   forgotten_.emplace(request, true);
   SendMessage(CancelMessage(MessageType::kCancel, request));
   if (forgotten_.size() > kMaxForgotten) {

@@ -75,6 +75,8 @@ class Remote : public net::Channel::Handler, public std::enable_shared_from_this
   uint64_t NewRequest(RemoteOp* op);
   void DropRequest(RemoteOp* op, uint64_t request);
   void SendMessage(net::Message message) { channel_->Send(std::move(message)); }
+  // Whether messages of a request are not sent to their end.
+  bool Sends(uint64_t request) const { return channel_->Holds(request); }
   // The longest frame that the peer takes.
   uint64_t peer_max_frame_bytes() const { return peer_max_frame_bytes_; }
   // Ends an operation whose items are all decided (`code` is for those that are not).
@@ -96,6 +98,7 @@ class Remote : public net::Channel::Handler, public std::enable_shared_from_this
   Status OnHello(Bytes control);
   Status OnFrames(Bytes control, uint64_t payload, net::Channel::Targets* targets);
   void StartOp(const std::shared_ptr<RemoteOp>& op);
+  void TryStartOp(const std::shared_ptr<RemoteOp>& op);
   void CancelOp(const std::shared_ptr<RemoteOp>& op);
   void FailAll(kvt_status_t code);
   void Pump();

@@ -180,7 +180,7 @@ void Served::OnDrained() { Pump(); }
 
 void Served::OnStreams() {
   if (streams_pulled_.empty() || !channel_.open()) return;
-  Pump();
+  Guard([this] { Pump(); });
   channel_.Flush();
 }
 
@@ -233,22 +233,25 @@ bool Served::PumpPull() {
   } else if (!store->Blocks()) {
     uint64_t bytes = 0;
     while (fetched.size() < std::min(left, kItemsPerMessage) && bytes < kSharedPayload) {
-      fetched.push_back(store->Get(pulled.keys[pulled.next + fetched.size()]));
+      fetched.push_back(Caught([&] { return store->Get(pulled.keys[pulled.next + fetched.size()]); }));
       if (fetched.back().ok()) bytes += fetched.back()->bytes.size();
     }
   } else {
     fetching_ = true;
     const auto first = pulled.keys.begin() + static_cast<ptrdiff_t>(pulled.next);
     std::vector<Key> keys(first, first + static_cast<ptrdiff_t>(std::min(left, kTaskItems)));
-    core_->Work([self = shared_from_this(), store, request = pulled.request, keys = std::move(keys)] {
-      auto frames = std::make_shared<Fetched>();
-      for (const Key& key : keys) frames->push_back(store->Get(key));
+    auto frames = std::make_shared<Fetched>();
+    frames->reserve(keys.size());
+    core_->Work([self = shared_from_this(), store, request = pulled.request, keys = std::move(keys), frames] {
+      for (const Key& key : keys) frames->push_back(Caught([&] { return store->Get(key); }));
       self->core_->loop->Post([self, request, frames] {
         self->fetching_ = false;
         if (!self->channel_.open()) return;
-        // The first pull may be another one by now, if this one was cancelled.
-        if (!self->pulls_.empty() && self->pulls_.front().request == request) self->Answer(*frames);
-        self->Pump();
+        self->Guard([&] {
+          // The first pull may be another one by now, if this one was cancelled.
+          if (!self->pulls_.empty() && self->pulls_.front().request == request) self->Answer(*frames);
+          self->Pump();
+        });
         self->channel_.Flush();
       });
     });
@@ -291,13 +294,22 @@ void Served::Answer(const Fetched& fetched) {
 }
 
 void Served::Tick() {
+  Guard([this] { TryTick(); });
+}
+
+void Served::TryTick() {
   tick_ = 0;
   if (!channel_.open() || channel_.closing()) return;
   const auto now = core_->loop->now();
   const auto silent = now - channel_.received_at();
   const bool owes = outstanding() != 0;
-  if (owes && !channel_.paused() && silent >= 4 * peer_stall_)
-    return channel_.Close(Error(KVT_ERR_STALLED, "the peer has sent nothing for four times its stall time"));
+  // Memory waits for the rest of a push: how long is for this node to say, not for the peer.
+  const std::chrono::milliseconds own_stall(core_->identity.stall_ms);
+  const auto patience = 4 * (arriving_.empty() ? peer_stall_ : std::min(peer_stall_, own_stall));
+  if (owes && !channel_.paused() && silent >= patience)
+    return channel_.Close(
+        Error(KVT_ERR_STALLED, absl::StrCat("the peer has sent nothing for ", patience.count(),
+                                            " ms while requests were outstanding")));
   // Enough for a peer that pushes slowly: it sends heartbeats of its own while it waits for answers.
   if (!owes && !channel_.paused() && silent >= 2 * peer_stall_) return;
   if (now >= channel_.sent_at() + heartbeat_ && channel_.queued_bytes() == 0) {
@@ -307,7 +319,8 @@ void Served::Tick() {
   }
   auto beat = channel_.sent_at() + heartbeat_;
   if (beat <= now) beat = now + heartbeat_;
-  tick_ = core_->loop->At(beat, [this] { Tick(); });
+  // A push may begin before the next beat, and a peer may ask for rare ones.
+  tick_ = core_->loop->At(std::min(beat, now + own_stall), [this] { Tick(); });
 }
 
 }  // namespace kvt::transfer

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 
+#include "base/boundary.h"
 #include "net/channel.h"
 #include "transfer/core.h"
 #include "transfer/frame_store.h"
@@ -27,7 +28,8 @@ class Shelf {
   }
   Status Serve(std::shared_ptr<FrameStore> store) ABSL_LOCKS_EXCLUDED(mu_) {
     MutexLock lock(&mu_);
-    if (store_ != nullptr) return Error(KVT_ERR_ALREADY_EXISTS, "the node serves a cache already");
+    if (store_ != nullptr && !store_->Gone())
+      return Error(KVT_ERR_ALREADY_EXISTS, "the node serves a cache already");
     store_ = std::move(store);
     return OkStatus();
   }
@@ -85,7 +87,7 @@ class Served : public net::Channel::Handler, public std::enable_shared_from_this
   };
   // Requests without their last answer.
   size_t outstanding() const {
-    return pulls_.size() + streams_pulled_.size() + puts_.size() + (storing_ ? 1 : 0);
+    return pulls_.size() + streams_pulled_.size() + puts_.size() + arriving_.size() + (storing_ ? 1 : 0);
   }
 
   using Fetched = std::vector<StatusOr<Pinned>>;
@@ -105,6 +107,12 @@ class Served : public net::Channel::Handler, public std::enable_shared_from_this
   void Report(const std::vector<Put>& puts);
   void PauseIfFull();
   void Tick();
+  void TryTick();
+  // Runs a step that did not begin with an event of the channel's; what it throws closes the connection.
+  template <typename Step>
+  void Guard(Step&& step) {
+    if (Status failed = CaughtIn(std::forward<Step>(step)); !failed.ok()) Close(std::move(failed));
+  }
 
   const std::shared_ptr<Core> core_;
   const std::shared_ptr<Shelf> shelf_;
@@ -120,7 +128,7 @@ class Served : public net::Channel::Handler, public std::enable_shared_from_this
   size_t pending_keys_ = 0;
   std::deque<Pulled> pulls_;
   std::map<uint64_t, StreamPulled> streams_pulled_;
-  std::vector<Put> arriving_;  // the push whose payload is being read
+  std::vector<Put> arriving_;  // the push whose payload is being read; empty when it is there
   std::deque<Put> puts_;       // until they are reported
   uint64_t put_bytes_ = 0;
 };

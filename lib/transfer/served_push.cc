@@ -77,7 +77,10 @@ Status Served::OnTarget(size_t index) {
     }
   }
   puts_.push_back(std::move(put));
-  if (index + 1 == arriving_.size()) StorePuts();
+  if (index + 1 == arriving_.size()) {
+    arriving_.clear();
+    StorePuts();
+  }
   return OkStatus();
 }
 
@@ -94,7 +97,7 @@ void Served::StorePuts() {
       for (Put& put : *batch) {
         if (put.buffer == nullptr) continue;
         const Bytes bytes(put.buffer->bytes.get(), put.buffer->size);
-        put.status = CodeOf(store->Put(put.key, {bytes, put.buffer}));
+        put.status = CodeOf(Caught([&] { return store->Put(put.key, {bytes, put.buffer}); }));
       }
     };
     if (store == nullptr || !store->Blocks()) {
@@ -108,9 +111,11 @@ void Served::StorePuts() {
       self->core_->loop->Post([self, batch] {
         self->storing_ = false;
         if (!self->channel_.open()) return;
-        self->Report(*batch);
-        self->StorePuts();
-        self->PauseIfFull();
+        self->Guard([&] {
+          self->Report(*batch);
+          self->StorePuts();
+          self->PauseIfFull();
+        });
         self->channel_.Flush();
       });
     });
