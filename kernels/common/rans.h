@@ -32,12 +32,23 @@ inline uint32_t RansEntry(uint32_t symbol, uint32_t frequency, uint32_t place) {
   return symbol << 24 | frequency << 12 | place;
 }
 
-// Fills 2^bits entries; the frequencies add up to 2^bits and none exceeds 4,095.
-inline void RansFillEntries(const uint16_t frequencies[kRansSymbols], uint32_t* entries) {
+// Fills 2^bits entries; the frequencies add up to 2^bits and none exceeds 4,095. Symbols are written in
+// eights, what is too much is written over by the next ones.
+inline void RansFillEntries(const uint16_t frequencies[kRansSymbols], uint32_t bits, uint32_t* entries) {
+  const uint32_t total = 1u << bits;
+  uint32_t start = 0;
   for (uint32_t symbol = 0; symbol < kRansSymbols; ++symbol) {
     const uint32_t first = RansEntry(symbol, frequencies[symbol], 0);
-    for (uint32_t place = 0; place < frequencies[symbol]; ++place) entries[place] = first + place;
-    entries += frequencies[symbol];
+    uint32_t* to = entries + start;
+    start += frequencies[symbol];
+    for (uint32_t place = 0; place < frequencies[symbol]; place += 8) {
+      const uint32_t room = total - (start - frequencies[symbol]) - place;
+      if (room >= 8) {
+        for (uint32_t i = 0; i < 8; ++i) to[place + i] = first + place + i;
+      } else {
+        for (uint32_t i = 0; i < room; ++i) to[place + i] = first + place + i;
+      }
+    }
   }
 }
 

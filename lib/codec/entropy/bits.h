@@ -4,6 +4,7 @@
 #ifndef KVARTET_LIB_CODEC_ENTROPY_BITS_H_
 #define KVARTET_LIB_CODEC_ENTROPY_BITS_H_
 
+#include <algorithm>
 #include <bit>
 #include <vector>
 
@@ -37,23 +38,21 @@ class BitReader {
  public:
   explicit BitReader(Bytes bytes) : bytes_(bytes) {}
 
+  // At most 32.
   uint32_t Take(uint32_t bits) {
-    uint32_t value = 0;
-    for (uint32_t i = 0; i < bits; ++i, ++place_) {
-      if (place_ / 8 >= bytes_.size()) {
-        over_ = true;
-        return 0;
-      }
-      value |= (uint32_t{bytes_[place_ / 8]} >> place_ % 8 & 1) << i;
-    }
-    return value;
+    const auto value = static_cast<uint32_t>(Peek() & ((uint64_t{1} << bits) - 1));
+    return Skip(bits) ? value : 0;
   }
   uint32_t TakeGolomb(uint32_t order) {
-    uint32_t length = order;
-    while (length < kLengthMax && Take(1) != 0) ++length;
-    if (length == kLengthMax) over_ = true;
-    if (over_) return 0;
-    return Take(length) + (1u << length) - (1u << order);
+    const uint64_t ahead = Peek();
+    const auto ones = static_cast<uint32_t>(std::countr_one(ahead));
+    const uint32_t length = order + ones;
+    if (length > kLengthMax) {
+      over_ = true;
+      return 0;
+    }
+    const auto low = static_cast<uint32_t>(ahead >> (ones + 1) & ((uint64_t{1} << length) - 1));
+    return Skip(ones + 1 + length) ? low + (1u << length) - (1u << order) : 0;
   }
   bool over() const { return over_; }
   // Whole bytes that were begun.
@@ -61,6 +60,24 @@ class BitReader {
 
  private:
   static constexpr uint32_t kLengthMax = 20;
+
+  // The next bits, 57 of them at least; zeros beyond the end.
+  uint64_t Peek() const {
+    uint64_t word = 0;
+    const size_t byte = std::min(place_ / 8, bytes_.size()), left = bytes_.size() - byte;
+    if (left >= sizeof word) {
+      word = LoadLe<uint64_t>(bytes_.data() + byte);
+    } else if (left != 0) {
+      std::memcpy(&word, bytes_.data() + byte, left);
+    }
+    return word >> place_ % 8;
+  }
+  bool Skip(uint32_t bits) {
+    over_ = over_ || place_ + bits > 8 * bytes_.size();
+    if (!over_) place_ += bits;
+    return !over_;
+  }
+
   Bytes bytes_;
   size_t place_ = 0;
   bool over_ = false;

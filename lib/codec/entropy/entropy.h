@@ -1,11 +1,13 @@
 // Bytes to fewer bytes by range coding with one static table, and back; stored as they are where that is
 // less. Codecs with many tables use kernels/common/rans.h and SymbolTable directly.
 //
-//   u8   kind: 0 stored, 1 coded with the table that follows, 2 coded with a table that the reader has;
-//        + 16 x (0, 1 or 2 for 32, 64 or 128 states)
+//   u8   kind: 0 stored, 1 coded with tables that follow, one for each 8,192 symbols, 2 coded with a table
+//   that the
+//        reader has; + 16 x (0, 1 or 2 for 32, 64 or 128 states)
 //   kind 0: the symbols
-//   kind 1: the table's bits, to a whole byte
-//   kinds 1 and 2: u32 n, n bytes that took an escape, in order; then the states and words of the stream
+//   kinds 1 and 2: u32 n, n bytes with the tables' bits (kind 2: none); u32 n, n bytes that took an escape,
+//   in order;
+//        then the states and words of the stream
 //
 // Stateless and thread-safe. Decoding is safe on hostile bytes: it writes the output that was asked for and
 // nothing else, and accepts only bytes that end where their symbols do.

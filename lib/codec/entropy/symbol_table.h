@@ -39,7 +39,7 @@ class SymbolTable {
   // What coding the symbol costs; more than any that has a frequency for one that has none.
   uint32_t Cost(uint32_t symbol) const;
 
-  void FillEntries(uint32_t* entries) const { kernels::RansFillEntries(frequencies_.data(), entries); }
+  void FillEntries(uint32_t* entries) const { kernels::RansFillEntries(frequencies_.data(), bits_, entries); }
   void FillCodes(kernels::RansCode codes[kernels::kRansSymbols]) const;
 
  private:

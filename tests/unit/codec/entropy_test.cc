@@ -15,8 +15,8 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr size_t kGoldenBytes = 2339;
-constexpr uint64_t kGoldenSum = 4354815070664242861u;
+constexpr size_t kGoldenBytes = 2343;
+constexpr uint64_t kGoldenSum = 13733171174526531613u;
 
 std::vector<uint8_t> Normal(size_t count, double deviation, uint32_t seed) {
   std::mt19937 random(seed);
@@ -71,8 +71,8 @@ TEST(EntropyTest, EveryLengthComesBack) {
 TEST(EntropyTest, SizeIsNearTheEntropy) {
   for (const double deviation : {0.3, 2.0, 10.0, 30.0}) {
     const std::vector<uint8_t> symbols = Normal(1 << 20, deviation, 2);
-    // Rounded frequencies, the table and the states.
-    EXPECT_LT(static_cast<double>(Coded(symbols).size()), Entropy(symbols) * 1.005 + 1000) << deviation;
+    // Rounded frequencies, the tables and the states.
+    EXPECT_LT(static_cast<double>(Coded(symbols).size()), Entropy(symbols) * 1.015 + 1000) << deviation;
   }
 }
 

@@ -47,7 +47,7 @@ struct Table {
           static_cast<uint16_t>(rest == 0 ? left : std::max(1u, (left - rest) / step));
       left -= frequencies[s * 255 / (symbols - 1)];
     }
-    RansFillEntries(frequencies, entries.data());
+    RansFillEntries(frequencies, bits, entries.data());
     uint32_t start = 0;
     for (uint32_t s = 0; s < kRansSymbols; ++s) {
       codes[s] = RansCodeOf(start, frequencies[s], bits);
