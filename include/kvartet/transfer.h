@@ -40,8 +40,9 @@ KVT_API void kvt_node_options_init(kvt_node_options_t* options, size_t struct_si
 
 /* Opens a node, and listens if it has a URL; tcp port 0 takes a free one (kvt_node_url says which).
  * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_ADDRESS_IN_USE; KVT_ERR_PERMISSION; KVT_ERR_UNSUPPORTED
- * (scheme); KVT_ERR_NOT_FOUND (the directory of a unix: path); KVT_ERR_IO; KVT_ERR_STALE_HANDLE;
- * KVT_ERR_WRONG_HANDLE. Owner: the caller. Threads: any. Blocks: no. Since: 0.1. */
+ * (scheme); KVT_ERR_NOT_FOUND (the directory of a unix: path); KVT_ERR_LIMIT (open files, threads);
+ * KVT_ERR_IO; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Owner: the caller. Threads: any. Blocks: no. Since:
+ * 0.1. */
 KVT_API kvt_status_t kvt_node_open(kvt_runtime_t runtime, const kvt_node_options_t* options,
                                    kvt_node_t* node);
 
@@ -49,8 +50,9 @@ KVT_API kvt_status_t kvt_node_open(kvt_runtime_t runtime, const kvt_node_options
  * listen); KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_node_url(kvt_node_t node, char* buf, size_t cap, size_t* needed);
 
-/* Serves a cache: peers pull its frames and push into it. One cache a node. When the cache is closed or
- * destroyed first, peers get KVT_ERR_CLOSED.
+/* Serves a cache: peers pull its frames and push into it. One cache a node; after kvt_cache_destroy another
+ * may take its place. When the cache is closed or destroyed first, peers get KVT_ERR_CLOSED. The node does
+ * not keep the cache, nor the cache's runtime.
  * @return KVT_OK; KVT_ERR_ALREADY_EXISTS; KVT_ERR_CLOSED; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE.
  * Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_node_serve(kvt_node_t node, kvt_cache_t cache);
@@ -71,7 +73,7 @@ KVT_API void kvt_node_destroy(kvt_node_t node);
  * the handshake; the name servers failed); KVT_ERR_STALLED;
  * KVT_ERR_VERSION (names both wire versions); KVT_ERR_MISMATCH (names model or namespace);
  * KVT_ERR_LIMIT (the other side has as many connections as it takes, or this process as many files);
- * KVT_ERR_CORRUPT (the other side does not speak this protocol);
+ * KVT_ERR_CORRUPT (the other side does not speak this protocol); KVT_ERR_UNSUPPORTED (scheme);
  * KVT_ERR_INVALID_ARGUMENT (also: no such host); KVT_ERR_CLOSED (also: the node was destroyed meanwhile);
  * KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Owner: the node; the
  * caller may end it earlier with kvt_peer_destroy. Threads: any. Blocks: up to timeout_ms. Since: 0.1. */
@@ -89,15 +91,17 @@ KVT_API void kvt_peer_destroy(kvt_peer_t peer);
  * KVT_ERR_CORRUPT; KVT_ERR_MISMATCH; KVT_ERR_IO or KVT_ERR_LIMIT (the peer's disk or memory);
  * KVT_ERR_PEER_DEAD; KVT_ERR_STALLED; KVT_ERR_TIMEOUT; KVT_ERR_CANCELLED; KVT_ERR_CLOSED (the peer's cache).
  * All memory is borrowed until the operation is done. Several pulls may be in flight.
- * @return KVT_OK: submitted; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_CLOSED; KVT_ERR_PEER_DEAD; KVT_ERR_LIMIT;
- * KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: no. Since: 0.1. */
+ * @return KVT_OK: submitted; KVT_ERR_INVALID_ARGUMENT (also: a key that is all zero); KVT_ERR_CLOSED;
+ * KVT_ERR_PEER_DEAD; KVT_ERR_LIMIT (2^20 keys or 256 requests outstanding on this peer, where a pull makes
+ * one request for 16,384 keys; 65,536 operations of the node run or wait to be taken); KVT_ERR_STALE_HANDLE;
+ * KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_peer_submit_pull(kvt_peer_t peer, const uint8_t* keys, size_t count, uint8_t* base,
                                           size_t stride, uint64_t* lengths, kvt_status_t* results,
                                           int64_t timeout_ms, uint64_t* operation);
 
 /* Pushes frames into the cache that the peer serves. Parameters as kvt_cache_submit_put; results also
- * KVT_ERR_UNAVAILABLE (the peer serves no cache), KVT_ERR_PEER_DEAD, KVT_ERR_STALLED. Threads: any. Blocks:
- * no. Since: 0.1. */
+ * KVT_ERR_UNAVAILABLE (the peer serves no cache), KVT_ERR_CLOSED (that cache is closed), KVT_ERR_PEER_DEAD,
+ * KVT_ERR_STALLED. @return as kvt_peer_submit_pull. Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_peer_submit_push(kvt_peer_t peer, const uint8_t* keys, size_t count,
                                           const uint8_t* frames, const uint64_t* lengths,
                                           kvt_status_t* results, int64_t timeout_ms, uint64_t* operation);

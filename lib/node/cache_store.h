@@ -9,17 +9,30 @@ namespace kvt {
 
 class CacheStore : public transfer::FrameStore {
  public:
-  explicit CacheStore(std::shared_ptr<Cache> cache) : cache_(std::move(cache)) {}
+  explicit CacheStore(const std::shared_ptr<Cache>& cache) : cache_(cache), blocks_(!cache->InMemory()) {}
 
   StatusOr<transfer::Pinned> Get(const Key& key) override {
-    KVT_ASSIGN_OR_RETURN(const FrameRef frame, cache_->Get(key));
+    const auto cache = cache_.lock();
+    if (cache == nullptr) return Destroyed();
+    KVT_ASSIGN_OR_RETURN(const FrameRef frame, cache->Get(key));
     return transfer::Pinned{frame.bytes, frame.owner};
   }
-  Status Put(const Key& key, transfer::Pinned frame) override { return cache_->Put(key, frame.bytes); }
-  bool Blocks() const override { return !cache_->InMemory(); }
+  Status Put(const Key& key, transfer::Pinned frame) override {
+    const auto cache = cache_.lock();
+    return cache == nullptr ? Destroyed() : cache->Put(key, frame.bytes);
+  }
+  bool Blocks() const override { return blocks_; }
+  bool Gone() const override {
+    const auto cache = cache_.lock();
+    return cache == nullptr || cache->shut_down();
+  }
 
  private:
-  const std::shared_ptr<Cache> cache_;
+  static Status Destroyed() { return Error(KVT_ERR_CLOSED, "the cache that the node served was destroyed"); }
+
+  // Not the node's to keep: once the host has destroyed the cache, its runtime is to be let go.
+  const std::weak_ptr<Cache> cache_;
+  const bool blocks_;
 };
 
 }  // namespace kvt

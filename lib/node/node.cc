@@ -28,9 +28,17 @@ Status CheckOptions(const kvt_node_options_t& options) {
   return OkStatus();
 }
 
-std::vector<Key> ToKeys(Bytes bytes) {
+Status CheckKey(const Key& key, size_t i) {
+  if (!key.IsNull()) return OkStatus();
+  return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("key ", i, " is all zero, which names nothing"));
+}
+
+StatusOr<std::vector<Key>> ToKeys(Bytes bytes) {
   std::vector<Key> keys(bytes.size() / KVT_KEY_BYTES);
-  for (size_t i = 0; i < keys.size(); ++i) keys[i] = Key::From(bytes.data() + i * KVT_KEY_BYTES);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    keys[i] = Key::From(bytes.data() + i * KVT_KEY_BYTES);
+    KVT_RETURN_IF_ERROR(CheckKey(keys[i], i));
+  }
   return keys;
 }
 
@@ -62,12 +70,12 @@ StatusOr<std::string> Node::Url() const {
   return endpoint_->url();
 }
 
-Status Node::Serve(std::shared_ptr<Cache> cache) {
+Status Node::Serve(const std::shared_ptr<Cache>& cache) {
   {
     MutexLock lock(&mu_);
     if (shut_down_) return Error(KVT_ERR_CLOSED, "destroy of the node has begun");
   }
-  return endpoint_->Serve(std::make_shared<CacheStore>(std::move(cache)));
+  return endpoint_->Serve(std::make_shared<CacheStore>(cache));
 }
 
 template <typename T>
@@ -90,6 +98,7 @@ StatusOr<uint64_t> Node::Connect(absl::string_view url, Deadline deadline) {
 }
 
 StatusOr<uint64_t> Node::OpenStream(const Key& key) {
+  KVT_RETURN_IF_ERROR(CheckKey(key, 0));
   KVT_ASSIGN_OR_RETURN(auto stream, endpoint_->OpenStream(key));
   return Keep(std::make_shared<NodeStream>(weak_from_this(), std::move(stream)), &streams_);
 }
@@ -140,14 +149,14 @@ kvt_node_stats_t Node::stats() const {
 
 StatusOr<uint64_t> Peer::SubmitPull(Bytes keys, uint8_t* base, size_t stride, uint64_t* lengths,
                                     kvt_status_t* results, Deadline deadline) {
-  std::vector<Key> list = ToKeys(keys);
+  KVT_ASSIGN_OR_RETURN(std::vector<Key> list, ToKeys(keys));
   const transfer::Results out{results, lengths, list.size()};
   return remote_->Submit(std::make_shared<transfer::PullOp>(std::move(list), base, stride, out), deadline);
 }
 
 StatusOr<uint64_t> Peer::SubmitPush(Bytes keys, const uint8_t* frames, const uint64_t* lengths,
                                     kvt_status_t* results, Deadline deadline) {
-  std::vector<Key> list = ToKeys(keys);
+  KVT_ASSIGN_OR_RETURN(std::vector<Key> list, ToKeys(keys));
   std::vector<uint64_t> sizes(lengths, lengths + list.size());
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 0 || sizes[i] > KVT_FRAME_BYTES_MAX)
@@ -161,6 +170,7 @@ StatusOr<uint64_t> Peer::SubmitPush(Bytes keys, const uint8_t* frames, const uin
 
 StatusOr<uint64_t> Peer::SubmitPullStream(const Key& key, MutableBytes base, uint64_t* offsets,
                                           uint64_t* lengths, size_t part_cap, Deadline deadline) {
+  KVT_RETURN_IF_ERROR(CheckKey(key, 0));
   return remote_->Submit(
       std::make_shared<transfer::PullStreamOp>(key, base.data(), base.size(), offsets, lengths, part_cap),
       deadline);

@@ -29,7 +29,7 @@ class Node : public std::enable_shared_from_this<Node> {
 
   // KVT_ERR_NOT_FOUND when the node does not listen.
   StatusOr<std::string> Url() const;
-  Status Serve(std::shared_ptr<Cache> cache);
+  Status Serve(const std::shared_ptr<Cache>& cache);
   // Handles; the node ends them at the latest.
   StatusOr<uint64_t> Connect(absl::string_view url, Deadline deadline) ABSL_LOCKS_EXCLUDED(mu_);
   StatusOr<uint64_t> OpenStream(const Key& key) ABSL_LOCKS_EXCLUDED(mu_);

@@ -115,10 +115,10 @@ inline Key MakeKey(uint32_t number) {
 }
 
 inline std::vector<uint8_t> MakeKeys(uint32_t first, uint32_t count) {
-  std::vector<uint8_t> keys;
+  std::vector<uint8_t> keys(count * KVT_KEY_BYTES);
   for (uint32_t i = 0; i < count; ++i) {
     const Key key = MakeKey(first + i);
-    keys.insert(keys.end(), key.bytes.begin(), key.bytes.end());
+    std::copy(key.bytes.begin(), key.bytes.end(), &keys[i * KVT_KEY_BYTES]);
   }
   return keys;
 }

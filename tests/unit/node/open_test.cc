@@ -210,6 +210,52 @@ TEST(Close, WaitsForWhatPeersHaveAskedFor) {
   EXPECT_EQ(kvt_node_close(client.node, -1), KVT_ERR_INVALID_ARGUMENT);
 }
 
+TEST(Serve, ADestroyedCacheLetsItsRuntimeGoAndAnotherIsServed) {
+  Side server({.listen = "tcp://127.0.0.1:0", .serve = false}), client({});
+  kvt_runtime_t runtime = 0;
+  KVT_ASSERT_OK(kvt_runtime_create(nullptr, &runtime));
+  kvt_cache_t cache = 0;
+  KVT_ASSERT_OK(kvt_cache_open(runtime, "mem:", 4, &cache));
+  KVT_ASSERT_OK(kvt_node_serve(server.node, cache));
+  EXPECT_EQ(kvt_node_serve(server.node, cache), KVT_ERR_ALREADY_EXISTS);
+  kvt_cache_destroy(cache);
+  KVT_EXPECT_OK(kvt_runtime_close(runtime, kLong));
+  kvt_runtime_destroy(runtime);
+  const kvt_peer_t peer = client.Connect(server.url());
+  Pull gone(1, 1 << 16);
+  KVT_ASSERT_OK(gone.Submit(peer, MakeKey(0)));
+  EXPECT_EQ(gone.Wait(client.node), KVT_ERR_CLOSED);
+  KVT_ASSERT_OK(kvt_cache_open(server.runtime, "mem:", 4, &server.cache));
+  KVT_ASSERT_OK(kvt_node_serve(server.node, server.cache));
+  server.Put(MakeKey(0), MakeFrame(server.model, MakeKey(0), 16, 0));
+  Pull pull(1, 1 << 16);
+  KVT_ASSERT_OK(pull.Submit(peer, MakeKey(0)));
+  KVT_EXPECT_OK(pull.Wait(client.node));
+}
+
+TEST(Submit, RefusesTheKeyThatNamesNothing) {
+  Side server({.listen = "tcp://127.0.0.1:0"}), client({});
+  const kvt_peer_t peer = client.Connect(server.url());
+  std::vector<uint8_t> keys = MakeKeys(0, 2);
+  std::fill(keys.begin() + KVT_KEY_BYTES, keys.end(), 0);
+  Pull pull(2, 1 << 16);
+  EXPECT_EQ(pull.Submit(peer, keys), KVT_ERR_INVALID_ARGUMENT);
+  EXPECT_NE(LastError().find("key 1"), std::string::npos) << LastError();
+  const uint8_t frames[2] = {};
+  const uint64_t lengths[2] = {1, 1};
+  kvt_status_t results[2] = {};
+  uint64_t operation = 0;
+  EXPECT_EQ(kvt_peer_submit_push(peer, keys.data(), 2, frames, lengths, results, kLong, &operation),
+            KVT_ERR_INVALID_ARGUMENT);
+  uint64_t offset = 0, length = 0;
+  uint8_t base[64];
+  EXPECT_EQ(kvt_peer_submit_pull_stream(peer, keys.data() + KVT_KEY_BYTES, base, sizeof base, &offset,
+                                        &length, 1, kLong, &operation),
+            KVT_ERR_INVALID_ARGUMENT);
+  kvt_stream_t stream = 0;
+  EXPECT_EQ(kvt_stream_open(server.node, keys.data() + KVT_KEY_BYTES, &stream), KVT_ERR_INVALID_ARGUMENT);
+}
+
 TEST(Close, RefusesNewWorkAndEnds) {
   Side server({.listen = "tcp://127.0.0.1:0"}), client({});
   const kvt_peer_t peer = client.Connect(server.url());
