@@ -73,36 +73,45 @@ constexpr CostTable kCosts;
 }  // namespace
 
 void SymbolTable::Settle() {
+  struct Used {
+    uint32_t symbol;
+    uint64_t weight;
+  };
+  std::array<Used, kRansSymbols> used;
+  size_t count = 0;
+  for (uint32_t s = 0; s < kRansSymbols; ++s)
+    if (levels_[s] != 0) used[count++] = {s, kWeights.weights[levels_[s]]};
   // Two symbols at least, so that no frequency is 2^bits.
-  const auto used = [](uint8_t level) { return level != 0; };
-  const auto first =
-      static_cast<size_t>(std::find_if(levels_.begin(), levels_.end(), used) - levels_.begin());
-  std::array<uint8_t, kRansSymbols> levels = levels_;
-  if (std::none_of(levels.begin() + static_cast<int64_t>(first) + 1, levels.end(), used)) {
-    levels[first] = kLevels;
-    levels[first ^ 1] = 1;
+  if (count == 1) {
+    used[0].weight = kWeights.weights[kLevels];
+    used[1] = {used[0].symbol ^ 1, kWeights.weights[1]};
+    if (used[1].symbol < used[0].symbol) std::swap(used[0], used[1]);
+    count = 2;
   }
   uint64_t sum = 0;
-  for (const uint8_t level : levels) sum += kWeights.weights[level];
+  for (size_t i = 0; i < count; ++i) sum += used[i].weight;
   // Symbols whose share is below 1 get 1; the others share what is left. Rounding sums instead of shares
   // spreads what rounding makes.
-  const uint32_t total = 1u << bits_;
-  uint64_t left = total, weight = sum;
-  for (uint32_t s = 0; s < kRansSymbols; ++s) {
-    frequencies_[s] = 0;
-    if (levels[s] == 0 || uint64_t{kWeights.weights[levels[s]]} * total >= sum) continue;
-    frequencies_[s] = 1;
+  uint64_t left = uint64_t{1} << bits_, weight = sum;
+  for (size_t i = 0; i < count; ++i) {
+    if (used[i].weight << bits_ >= sum) continue;
     --left;
-    weight -= kWeights.weights[levels[s]];
+    weight -= used[i].weight;
   }
+  frequencies_ = {};
   uint64_t before = 0, given = 0, excess = 0;
-  for (uint32_t s = 0; s < kRansSymbols; ++s) {
-    if (levels[s] == 0 || frequencies_[s] != 0) continue;
-    before += kWeights.weights[levels[s]];
-    const uint64_t until = (before * left + weight / 2) / weight;
-    frequencies_[s] = static_cast<uint16_t>(std::max<uint64_t>(until - given, 1));
-    excess += until == given ? 1 : 0;
-    given = until;
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t frequency = 1;
+    if (used[i].weight << bits_ >= sum) {
+      before += used[i].weight;
+      // Both are below 2^36 and the quotient is at most 2^12, so its floor is that of the exact one.
+      const auto until = static_cast<uint64_t>(static_cast<double>(before * left + weight / 2) /
+                                               static_cast<double>(weight));
+      frequency = std::max<uint64_t>(until - given, 1);
+      excess += until == given ? 1 : 0;
+      given = until;
+    }
+    frequencies_[used[i].symbol] = static_cast<uint16_t>(frequency);
   }
   for (; excess != 0; --excess) --*std::max_element(frequencies_.begin(), frequencies_.end());
 }

@@ -46,12 +46,13 @@ class ChunkDecoder {
   Status ReadTurns(Bytes* coded);
   Status ReadTables(Bytes* coded);
   Status ReadClasses();
-  Status NextPlane(size_t number, size_t tokens);
-  void Straighten(const Plane& plane, size_t channel, const uint8_t* raw, uint8_t* to) const;
+  Status NextPlane(const TurnOrder& order, size_t number, size_t tokens);
+  void Straighten(const TurnOrder& order, const Plane& plane, size_t channel, const uint8_t* raw,
+                  uint8_t* to) const;
 
   ChunkShape shape_;
   Turns turns_;
-  TurnOrder order_;
+  std::vector<TurnOrder> orders_;  // of each block; segments of a frame have the same
   uint64_t done_ = 0;
   std::vector<Plane> planes_{kernels::kPlanesMax};
   kernels::RansStream stream_;

@@ -124,10 +124,11 @@ Status ChunkDecoder::Open(const ChunkShape& shape, Bytes coded) {
 }
 
 // The bytes of a channel in the order of tokens.
-void ChunkDecoder::Straighten(const Plane& plane, size_t channel, const uint8_t* raw, uint8_t* to) const {
+void ChunkDecoder::Straighten(const TurnOrder& order, const Plane& plane, size_t channel, const uint8_t* raw,
+                              uint8_t* to) const {
   const uint32_t turn = turns_.Of(channel);
-  const uint16_t* starts = order_.starts(turn);
-  const uint16_t* tokens = order_.tokens(turn);
+  const uint16_t* starts = order.starts(turn);
+  const uint16_t* tokens = order.tokens(turn);
   for (uint32_t bin = 0; bin < kBins; ++bin) {
     const size_t item = plane.items.first(channel) + bin;
     const uint8_t* from = (plane.items.raw(item) ? raw : plane.coded) + plane.items.place(item);
@@ -137,13 +138,13 @@ void ChunkDecoder::Straighten(const Plane& plane, size_t channel, const uint8_t*
 
 // Places of items are below the sums that are checked here against the raw bytes and fit the block's memory,
 // since all items of a block together have its tokens x channels bytes.
-Status ChunkDecoder::NextPlane(size_t number, size_t tokens) {
+Status ChunkDecoder::NextPlane(const TurnOrder& order, size_t number, size_t tokens) {
   Plane& plane = planes_[number];
   const uint8_t** pointers = pointers_.data() + number * shape_.channels;
   const uint8_t* raw = raw_.data();
   uint64_t raw_bytes = tokens * shape_.channels;
   if (plane.classes != 0) {
-    plane.items.Place(turns_, order_, &begins_);
+    plane.items.Place(turns_, order, &begins_);
     raw_bytes = begins_[plane.classes + 1] - begins_[plane.classes];
   }
   if (raw_bytes > raw_.size())
@@ -164,16 +165,19 @@ Status ChunkDecoder::NextPlane(size_t number, size_t tokens) {
       continue;
     }
     uint8_t* to = plane.straight + c * tokens;
-    Straighten(plane, c, raw, to);
+    Straighten(order, plane, c, raw, to);
     pointers[c] = to;
   }
   return OkStatus();
 }
 
 Status ChunkDecoder::Next(size_t tokens) {
-  order_.Sort(turns_, done_, tokens);
+  const size_t block = done_ / BlockTokens(shape_.channels);
+  if (orders_.size() <= block) orders_.resize(block + 1);
+  TurnOrder& order = orders_[block];
+  order.Sort(turns_, done_, tokens);
   done_ += tokens;
-  for (size_t p = 0; p < shape_.planes.width; ++p) KVT_RETURN_IF_ERROR(NextPlane(p, tokens));
+  for (size_t p = 0; p < shape_.planes.width; ++p) KVT_RETURN_IF_ERROR(NextPlane(order, p, tokens));
   return OkStatus();
 }
 

@@ -101,31 +101,34 @@ class Encoder {
   }
 
   // The bytes of an item in the block from token `first` on.
-  void Take(size_t p, size_t channel, size_t bin, uint64_t first, uint8_t* to) const {
+  void Take(const TurnOrder& order, size_t p, size_t channel, size_t bin, uint64_t first, uint8_t* to) const {
     const uint8_t* bytes = bytes_[p * shape_.channels + channel] + first;
     if (planes_[p].items.count(channel) == 1) {
-      std::memcpy(to, bytes, order_.tokens());
+      std::memcpy(to, bytes, order.tokens());
       return;
     }
     const uint32_t turn = turns_.Of(channel);
-    const uint16_t* starts = order_.starts(turn);
-    const uint16_t* tokens = order_.tokens(turn);
+    const uint16_t* starts = order.starts(turn);
+    const uint16_t* tokens = order.tokens(turn);
     for (size_t i = starts[bin]; i < starts[bin + 1]; ++i) *to++ = bytes[tokens[i]];
   }
 
   // Raw bytes to `raw`, all others to coded_.
   void TakeBlock(size_t p, uint64_t first, size_t tokens, uint8_t* raw) {
-    order_.Sort(turns_, first, tokens);
+    const size_t block = first / BlockTokens(shape_.channels);
+    if (orders_.size() <= block) orders_.resize(block + 1);
+    TurnOrder& order = orders_[block];
+    order.Sort(turns_, first, tokens);
     PlaneItems& items = planes_[p].items;
-    items.Place(turns_, order_, &begins_);
+    items.Place(turns_, order, &begins_);
     coded_.resize(begins_.back());
     for (size_t c = 0; c < shape_.channels; ++c) {
       for (size_t bin = 0; bin < items.count(c); ++bin) {
         const size_t item = items.first(c) + bin;
         if (!items.raw(item)) {
-          Take(p, c, bin, first, coded_.data() + items.place(item));
+          Take(order, p, c, bin, first, coded_.data() + items.place(item));
         } else if (raw != nullptr) {
-          Take(p, c, bin, first, raw + items.place(item));
+          Take(order, p, c, bin, first, raw + items.place(item));
         }
       }
     }
@@ -198,7 +201,7 @@ class Encoder {
   const ChunkShape& shape_;
   const std::vector<const uint8_t*>& bytes_;
   Turns turns_;
-  TurnOrder order_;
+  std::vector<TurnOrder> orders_;  // of each block
   std::vector<Plane> planes_;
   uint32_t states_ = 0;
   std::vector<uint64_t> begins_;

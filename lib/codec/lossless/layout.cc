@@ -3,7 +3,10 @@
 namespace kvt::lossless {
 
 void TurnOrder::Sort(const Turns& turns, uint64_t first, size_t tokens) {
+  if (first_ == first && tokens_ == tokens && steps_ == turns.steps) return;
+  first_ = first;
   tokens_ = tokens;
+  steps_ = turns.steps;
   starts_.assign(turns.steps.size() * (kBins + 1), 0);
   order_.resize(turns.steps.size() * tokens);
   for (size_t turn = 0; turn < turns.steps.size(); ++turn) {

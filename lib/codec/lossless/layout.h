@@ -49,7 +49,8 @@ struct Turns {
 // The tokens of a block in the order of their bins, for each turn.
 class TurnOrder {
  public:
-  // `first`: the block's first token, counted from the chunk's.
+  // `first`: the block's first token, counted from the chunk's. What was sorted for the same turns and tokens
+  // is kept.
   void Sort(const Turns& turns, uint64_t first, size_t tokens);
   size_t tokens() const { return tokens_; }
   // Of turn 1 and so on: kBins + 1 places into tokens(turn).
@@ -57,7 +58,9 @@ class TurnOrder {
   const uint16_t* tokens(uint32_t turn) const { return order_.data() + (turn - 1) * tokens_; }
 
  private:
+  uint64_t first_ = 0;
   size_t tokens_ = 0;
+  std::vector<uint32_t> steps_;
   std::vector<uint16_t> starts_, order_;
 };
 
