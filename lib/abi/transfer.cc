@@ -71,8 +71,8 @@ KVT_API kvt_status_t kvt_node_url(kvt_node_t node, char* buf, size_t cap, size_t
 KVT_API kvt_status_t kvt_node_serve(kvt_node_t node, kvt_cache_t cache) {
   return kvt::Boundary([&]() -> Status {
     KVT_ASSIGN_OR_RETURN(const auto found, Lookup<Node>(node));
-    KVT_ASSIGN_OR_RETURN(auto served, Lookup<kvt::Cache>(cache));
-    return found->Serve(std::move(served));
+    KVT_ASSIGN_OR_RETURN(const auto served, Lookup<kvt::Cache>(cache));
+    return found->Serve(served);
   });
 }
 

@@ -23,8 +23,9 @@ class BitWriter {
   // n ones, a zero, n + order low bits; value below 2^20.
   void AddGolomb(uint32_t value, uint32_t order) {
     const uint32_t shifted = value + (1u << order);
-    const uint32_t length = static_cast<uint32_t>(std::bit_width(shifted)) - 1;
-    Add((1u << (length - order)) - 1, length - order + 1);
+    const auto width = static_cast<uint32_t>(std::bit_width(shifted >> order));
+    const uint32_t ones = width > 0 ? width - 1 : 0, length = ones + order;
+    Add((1u << ones) - 1, ones + 1);
     Add(shifted - (1u << length), length);
   }
   const std::vector<uint8_t>& bytes() const { return bytes_; }

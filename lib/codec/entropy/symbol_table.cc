@@ -105,8 +105,8 @@ void SymbolTable::Settle() {
     if (used[i].weight << bits_ >= sum) {
       before += used[i].weight;
       // Both are below 2^36 and the quotient is at most 2^12, so its floor is that of the exact one.
-      const auto until = static_cast<uint64_t>(static_cast<double>(before * left + weight / 2) /
-                                               static_cast<double>(weight));
+      const uint64_t numerator = before * left + weight / 2;
+      const auto until = static_cast<uint64_t>(static_cast<double>(numerator) / static_cast<double>(weight));
       frequency = std::max<uint64_t>(until - given, 1);
       excess += until == given ? 1 : 0;
       given = until;
@@ -125,7 +125,7 @@ SymbolTable SymbolTable::Of(const SymbolCounts& counts, uint32_t bits, bool esca
     table.escape_ = static_cast<uint32_t>(least - wanted.begin());
     *least = std::max<uint64_t>(*least, 1);
   }
-  const uint64_t total = std::accumulate(wanted.begin(), wanted.end(), uint64_t{0});
+  const uint64_t total = std::max<uint64_t>(std::accumulate(wanted.begin(), wanted.end(), uint64_t{0}), 1);
   for (uint32_t s = 0; s < kRansSymbols; ++s) {
     if (wanted[s] == 0) continue;
     table.levels_[s] = LevelOf(std::max<uint64_t>((wanted[s] << kWeightBits) / total, 1));

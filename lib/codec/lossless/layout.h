@@ -25,10 +25,11 @@ inline constexpr uint64_t kBlockTokensMax = RowWindow::kRowsMax;
 inline constexpr uint64_t kChannelsMax = 16384, kTurnedChannelsMax = 2048;
 
 inline uint64_t ChunkTokens(uint64_t channels) {
-  return std::clamp<uint64_t>(kChunkElements / channels, 1, 4096);
+  return std::clamp<uint64_t>(kChunkElements / std::max<uint64_t>(channels, 1), 1, 4096);
 }
 inline uint64_t BlockTokens(uint64_t channels) {
-  return std::clamp<uint64_t>(kBlockElements / channels / 16 * 16, 16, kBlockTokensMax);
+  return std::clamp<uint64_t>(kBlockElements / std::max<uint64_t>(channels, 1) / 16 * 16, 16,
+                              kBlockTokensMax);
 }
 
 // f16 and fp8 keep their order: the top byte has sign, exponent and some of the mantissa. The exponents of
