@@ -65,9 +65,9 @@ typedef struct kvt_attention {
   uint32_t kind;
   uint32_t layer_begin; /* layers that are judged; inside the view's */
   uint32_t layer_end;
-  uint32_t
-      heads; /* query heads: a multiple of the view's KV heads; head h reads KV head h / (heads / KV heads) */
-  uint32_t rows; /* 1 to 256 and at most the view's tokens */
+  uint32_t heads; /* query heads: 1 to 1,024 times the view's KV heads; head h reads KV head h / (heads / KV
+                     heads) */
+  uint32_t rows;  /* 1 to 256 and at most the view's tokens */
   const float* base;
   int64_t layer_stride; /* multiples of 4; may be negative */
   int64_t head_stride;

@@ -10,7 +10,8 @@
 namespace kvt {
 namespace {
 
-constexpr uint32_t kRowsMax = 256;
+// With these, rows x heads of a group x tokens do not overflow.
+constexpr uint32_t kRowsMax = 256, kGroupMax = 1024;
 constexpr float kFloatMax = std::numeric_limits<float>::max();
 
 float Finite(float value) {
@@ -72,8 +73,10 @@ StatusOr<Attention> Attention::Check(const View& view, const kvt_attention_t* at
                               ") go beyond the view's [", view.layer_begin(), ", ", view.layer_end(), ")"));
   }
   const uint32_t kv_heads = view.head_end() - view.head_begin();
-  if (given.heads == 0 || given.heads % kv_heads != 0)
-    return bad("heads", given.heads, absl::StrCat("a multiple of the view's ", kv_heads, " KV heads"));
+  if (given.heads == 0 || given.heads % kv_heads != 0 || given.heads / kv_heads > kGroupMax) {
+    return bad("heads", given.heads,
+               absl::StrCat("1 to ", kGroupMax, " times the view's ", kv_heads, " KV heads"));
+  }
   const uint64_t most = std::min<uint64_t>(kRowsMax, view.tokens());
   if (given.rows == 0 || given.rows > most) return bad("rows", given.rows, absl::StrCat("1 to ", most));
   if (given.base == nullptr) return bad("base", "NULL", "the rows");

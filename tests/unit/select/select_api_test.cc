@@ -91,6 +91,7 @@ TEST_F(SelectApiTest, RefusesAttentionByName) {
   refuse([](auto* a) { a->layer_end = 3; }, "layers [0, 3)", KVT_ERR_OUT_OF_RANGE);
   refuse([](auto* a) { a->heads = 3; }, "heads is 3");
   refuse([](auto* a) { a->heads = 0; }, "heads is 0");
+  refuse([](auto* a) { a->heads = UINT32_MAX - 1; }, "heads is 4294967294");
   refuse([](auto* a) { a->rows = 0; }, "rows is 0");
   refuse([](auto* a) { a->rows = 65; }, "rows is 65");
   refuse([](auto* a) { a->base = nullptr; }, "base is NULL");
