@@ -112,8 +112,9 @@ Status Codec::CheckElements(bool lossy, const View& view) const {
                             ElementName(model_->element()), ": fp8 is moved as it is, never converted"));
 }
 
-SegmentShape Codec::Shape(const FrameHeader& header, uint32_t stream) const {
+SegmentShape Codec::Shape(const FrameHeader& header, uint32_t layer, uint32_t stream) const {
   SegmentShape shape;
+  shape.third = std::min(3 * layer / model_->layers(), 2u);
   shape.stream = stream;
   shape.element = header.element;
   shape.tokens = header.tokens;
@@ -166,7 +167,7 @@ Status Codec::PlanSegments(FrameHeader* header) const {
   header->segments.reserve(size_t{header->layer_end - header->layer_begin} * header->streams);
   for (uint32_t layer = header->layer_begin; layer < header->layer_end; ++layer) {
     for (uint32_t stream = 0; stream < header->streams; ++stream) {
-      const SegmentShape shape = Shape(*header, stream);
+      const SegmentShape shape = Shape(*header, layer, stream);
       Segment segment;
       segment.stream = stream;
       segment.layer_begin = layer;
@@ -220,8 +221,8 @@ void Codec::EncodeSegments(const View& view, const FrameSpec& spec, FrameHeader*
     segment.offset = header->payload_length;
     uint8_t* stored = payload + segment.offset;
     kernels::HashCopy hash(nullptr);
-    segment.stored_length =
-        segments_->EncodeSegment(Shape(*header, segment.stream), rows, stored, hash, &report->nonfinite);
+    segment.stored_length = segments_->EncodeSegment(Shape(*header, segment.layer_begin, segment.stream),
+                                                     rows, stored, hash, &report->nonfinite);
     segment.checksum = hash.Digest();
     const uint64_t end = segment.offset + segment.stored_length;
     header->payload_length = AlignFrame(end);
@@ -296,7 +297,7 @@ StatusOr<size_t> Codec::CheckSegments(const FrameHeader& header, const SegmentFo
                                 Range(segment.layer_begin, segment.layer_end), " and stream ", segment.stream,
                                 ", expected layer ", layer, ", stream ", stream, " and all heads"));
     }
-    const SegmentShape shape = Shape(header, stream);
+    const SegmentShape shape = Shape(header, layer, stream);
     const uint64_t least = segments.StoredBytesMin(shape), most = segments.StoredBytes(shape);
     if (segment.stored_length < least || segment.stored_length > most) {
       return Error(KVT_ERR_CORRUPT, absl::StrCat("frame: segment ", i, ": stored length is ",
@@ -331,8 +332,8 @@ StatusOr<CodecReport> Codec::Decode(Bytes frame, const FrameSpec& spec, const Vi
     const Segment& segment = header.segments[i];
     rows.Select(segment.layer_begin, segment.stream, spec.token_begin);
     kernels::HashCopy hash(nullptr);
-    const Status status =
-        segments->DecodeSegment(Shape(header, segment.stream), header.Stored(frame, segment), rows, hash);
+    const Status status = segments->DecodeSegment(Shape(header, segment.layer_begin, segment.stream),
+                                                  header.Stored(frame, segment), rows, hash);
     const auto name = [&] {
       return absl::StrCat("frame: segment ", i, " (layer ", segment.layer_begin, ", stream ", segment.stream,
                           ")");

@@ -70,7 +70,7 @@ class Codec {
   // The first segment of the layers wanted, after checking that all of them have their place and lengths.
   StatusOr<size_t> CheckSegments(const FrameHeader& header, const SegmentFormat& segments,
                                  const FrameSpec& spec) const;
-  SegmentShape Shape(const FrameHeader& header, uint32_t stream) const;
+  SegmentShape Shape(const FrameHeader& header, uint32_t layer, uint32_t stream) const;
 
   std::shared_ptr<const Model> model_;
   SegmentParameters parameters_;

@@ -21,6 +21,7 @@ struct SegmentShape {
   uint64_t tokens = 0;
   uint64_t exempt_first = 0, exempt_last = 0;  // together at most `tokens`
   uint32_t heads = 0, dim = 0;
+  uint32_t third = 0;  // of the model's layers: 0, 1 or 2
   // How far RoPE turns each element of a head from one token to the next, in parts of 2^32 of a full turn;
   // null or 0: not at all. Encoders may use it, decoders do not.
   const uint32_t* turns = nullptr;
