@@ -25,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/captured.h"
 #include "engine/kv_blob.h"
 #include "engine/plan.h"
 #include "engine/result.h"
@@ -39,6 +40,8 @@ struct Geometry {
   std::string description;  // as the engine words it, for example "llama 135M Q4_1"
   KvGeometry kv;            // element type f16
   RopeFacts rope;
+  int32_t heads = 0;  // of queries
+  int32_t width = 0;  // elements of the residual stream
   int32_t vocab = 0;
   int32_t trained_context = 0;
   int32_t bos = -1;  // -1: the vocabulary has none
@@ -52,6 +55,7 @@ struct SessionOptions {
   int32_t batch = 512;            // most tokens of one Prefill chunk, 128 or more
   int32_t max_rows = 64;          // most tokens of one DecodeBatch
   int32_t threads = 1;
+  int32_t capture_every = 0;  // keep queries and residual squares of every n-th position; 0: of none
 };
 
 // A chat prompt whose document is an early prefix: prompts with one system text and document share tokens [0,
@@ -95,6 +99,9 @@ class Session {
   // Valid until the next of these calls.
   std::span<const float> Logits(int32_t row) const;
 
+  // What was captured of positions below Length() since the last call. Nothing without capture_every.
+  Captured TakeCaptured();
+
   // Keeps positions [0, length).
   Status Truncate(int32_t length);
 
@@ -135,6 +142,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   const Geometry& geometry() const;
+  // The model's file.
+  const std::string& path() const;
 
   // A new empty sequence. It may outlive the Engine.
   Result<std::unique_ptr<Session>> NewSession(const SessionOptions& options) const;

@@ -136,17 +136,21 @@ Result<std::unique_ptr<Engine>> Engine::Open(const std::string& path) {
     geometry.description = description;
     geometry.kv = *kv;
     geometry.rope = DescribeRope(StyleOf(llama_model_rope_type(model)), *facts, kv->head_dim_k);
+    geometry.heads = llama_model_n_head(model);
+    geometry.width = llama_model_n_embd(model);
     geometry.vocab = llama_vocab_n_tokens(loaded->vocab);
     geometry.trained_context = llama_model_n_ctx_train(model);
     geometry.bos = llama_vocab_bos(loaded->vocab);
     geometry.eos = llama_vocab_eos(loaded->vocab);
     geometry.eot = llama_vocab_eot(loaded->vocab);
     geometry.weights_sha256 = *digest;
+    loaded->path = path;
     return std::unique_ptr<Engine>(new Engine(std::move(loaded)));
   });
 }
 
 const Geometry& Engine::geometry() const { return model_->geometry; }
+const std::string& Engine::path() const { return model_->path; }
 
 bool Engine::IsEnd(int32_t token) const {
   return token >= 0 && token < model_->geometry.vocab && llama_vocab_is_eog(model_->vocab, token);

@@ -39,7 +39,7 @@ Error EngineError(ErrorKind kind, std::string what) {
   return Error{kind, std::move(what)};
 }
 
-Result<Context> NewContext(llama_model* model, const SessionOptions& options) {
+Result<Context> NewContext(llama_model* model, const SessionOptions& options, Recorder* recorder) {
   llama_context_params params = llama_context_default_params();
   params.n_ctx = static_cast<uint32_t>(options.context_tokens);
   params.n_batch = static_cast<uint32_t>(options.batch);
@@ -56,6 +56,10 @@ Result<Context> NewContext(llama_model* model, const SessionOptions& options) {
   params.op_offload = false;
   params.no_perf = true;
   params.kv_unified = true;
+  if (recorder != nullptr) {
+    params.cb_eval = &Recorder::OnNode;
+    params.cb_eval_user_data = recorder;
+  }
   FirstWords().clear();
   Context context(llama_init_from_model(model, params), &llama_free);
   if (context == nullptr) {

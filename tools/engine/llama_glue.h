@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/recorder.h"
 
 namespace kvt::engine {
 
@@ -30,6 +31,7 @@ struct LoadedModel {
   std::unique_ptr<llama_model, decltype(&llama_model_free)> model{nullptr, &llama_model_free};
   const llama_vocab* vocab = nullptr;
   Geometry geometry;
+  std::string path;
 };
 
 // Starts llama.cpp once in the process, and forgets the last words.
@@ -50,7 +52,8 @@ std::invoke_result_t<F> Guarded(F&& body) {
   }
 }
 
-Result<Context> NewContext(llama_model* model, const SessionOptions& options);
+// `recorder`, if any, sees the graph while it is computed; it outlives the context.
+Result<Context> NewContext(llama_model* model, const SessionOptions& options, Recorder* recorder = nullptr);
 
 // Decodes tokens at positions from `begin` on, in one batch. Logits are kept for all rows or for the last
 // one.

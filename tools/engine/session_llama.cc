@@ -2,6 +2,7 @@
 // context.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "engine/engine.h"
@@ -11,6 +12,7 @@ namespace kvt::engine {
 
 struct Session::Impl {
   std::shared_ptr<const LoadedModel> model;  // outlives the context
+  std::optional<Recorder> recorder;          // outlives the context
   Context context{nullptr, &llama_free};
   SessionOptions options;
   int32_t length = 0;
@@ -39,9 +41,17 @@ struct Session::Impl {
 
   Status Append(std::span<const int32_t> tokens, bool all_rows) {
     rows = 0;
-    Status status = DecodeAt(context.get(), tokens, length, all_rows);
-    if (!status.ok()) return status;
     const auto count = static_cast<int32_t>(tokens.size());
+    if (recorder) recorder->Begin(length, count);
+    Status status = DecodeAt(context.get(), tokens, length, all_rows);
+    if (recorder) {
+      Status recorded = recorder->End();
+      if (status.ok()) status = std::move(recorded);
+    }
+    if (!status.ok()) {
+      Cut(length);
+      return status;
+    }
     length += count;
     rows = all_rows ? count : 1;
     first_row = all_rows ? 0 : count - 1;
@@ -50,6 +60,7 @@ struct Session::Impl {
 
   void Cut(int32_t to) {
     llama_memory_seq_rm(memory(), kMain, to, -1);
+    if (recorder) recorder->Cut(to);
     length = to;
   }
 };
@@ -69,11 +80,14 @@ Result<std::unique_ptr<Session>> Engine::NewSession(const SessionOptions& option
   if (options.max_rows < 1 || options.max_rows > options.batch)
     return bad("max_rows", options.max_rows, "1 to batch");
   if (options.threads < 1 || options.threads > 512) return bad("threads", options.threads, "1 to 512");
+  if (options.capture_every < 0) return bad("capture_every", options.capture_every, "0 or more");
   return Guarded([&]() -> Result<std::unique_ptr<Session>> {
-    Result<Context> context = NewContext(model_->model.get(), options);
-    if (!context.ok()) return context.error();
     auto impl = std::make_unique<Session::Impl>();
     impl->model = model_;
+    if (options.capture_every > 0) impl->recorder.emplace(model_->geometry, options.capture_every);
+    Result<Context> context =
+        NewContext(model_->model.get(), options, impl->recorder ? &*impl->recorder : nullptr);
+    if (!context.ok()) return context.error();
     impl->context = std::move(*context);
     impl->options = options;
     impl->capacity = static_cast<int32_t>(llama_n_ctx(impl->context.get()));
@@ -148,6 +162,8 @@ std::span<const float> Session::Logits(int32_t row) const {
   if (logits == nullptr) return {};
   return {logits, static_cast<size_t>(impl_->model->geometry.vocab)};
 }
+
+Captured Session::TakeCaptured() { return impl_->recorder ? impl_->recorder->Take() : Captured{}; }
 
 Status Session::Truncate(int32_t length) {
   if (length < 0 || length > impl_->length) {
