@@ -57,9 +57,9 @@ enum {
       2 /* rows of attention, after softmax: a row has a float for each of the view's tokens */
 };
 
-/* Attention statistics of the sequence's last `rows` tokens, whose positions are the view's last. The row of
- * query r, query head h of layer l begins at
- *   base + (l - layer_begin) * layer_stride + h * head_stride + r * row_stride, strides in bytes. */
+/* Attention statistics of the sequence's last `rows` tokens, or of others. The row of query r, query head h
+ * of layer l begins at base + (l - layer_begin) * layer_stride + h * head_stride + r * row_stride, strides in
+ * bytes. A query sees the tokens up to its own. */
 typedef struct kvt_attention {
   uint32_t struct_size;
   uint32_t kind;
@@ -67,11 +67,13 @@ typedef struct kvt_attention {
   uint32_t layer_end;
   uint32_t heads; /* query heads: 1 to 1,024 times the view's KV heads; head h reads KV head h / (heads / KV
                      heads) */
-  uint32_t rows;  /* 1 to 256 and at most the view's tokens */
+  uint32_t rows;  /* 1 to the view's tokens; to choose tokens, at most 256 */
   const float* base;
   int64_t layer_stride; /* multiples of 4; may be negative */
   int64_t head_stride;
   int64_t row_stride;
+  const uint32_t* row_tokens; /* for each row its token, an index into the view, ascending; NULL, the default:
+                                 the view's last `rows` tokens */
 } kvt_attention_t;
 
 /* Fills zeros and struct_size. Threads: any. Blocks: no. Since: 0.1. */
@@ -95,6 +97,42 @@ KVT_API void kvt_attention_init(kvt_attention_t* attention, size_t struct_size);
 KVT_API kvt_status_t kvt_select_tokens(kvt_model_t model, const kvt_view_t* view,
                                        const kvt_attention_t* attention, const kvt_select_options_t* options,
                                        uint32_t* tokens, size_t cap, size_t* needed);
+
+/* Importance of a token is an exponent: the step that quantises it is multiplied by 2^(importance / 4). */
+#define KVT_IMPORTANCE_MIN (-8) /* a quarter of the step */
+#define KVT_IMPORTANCE_MAX 2    /* 1.41 times the step */
+
+typedef struct kvt_importance_options {
+  uint32_t struct_size;
+  uint32_t distance; /* tokens between a key and the queries that count for it; default 64 */
+  uint32_t sinks;    /* first tokens, which get much attention whatever they say: left out of the means;
+                        default 4 */
+  float shrinkage;   /* queries' worth of the mean that is added to each token's, >= 0; default 32 */
+  float floor;       /* added to a weight whose mean is 1, 0 to 1; default 0.05 */
+  float centre;      /* log2 of the weight whose importance is 0, -16 to 16; default -0.457 */
+  float scale;       /* of logits, with queries; 0, the default: 1 / sqrt(k_dim) */
+  uint32_t reserved; /* 0 */
+} kvt_importance_options_t;
+
+/* Fills defaults. Threads: any. Blocks: no. Since: 0.1. */
+KVT_API void kvt_importance_options_init(kvt_importance_options_t* options, size_t struct_size);
+
+/* How finely each token is worth being stored, judged by the attention that it gets from queries far behind
+ * it: for each layer and KV head the mean over these queries, relative to the mean over tokens; then the mean
+ * w over layers and heads. Importance is 2 (centre - log2 w), rounded, and between KVT_IMPORTANCE_MIN and
+ * _MAX.
+ * @param view        the sequence's keys, with all tokens; read with KVT_ATTENTION_QUERIES only.
+ * @param attention   rows from all parts of the sequence, for example of every fourth token (row_tokens). The
+ * last tokens alone know nothing of what the middle looked at.
+ * @param options     NULL: defaults.
+ * @param importance  out: one value for each of the view's tokens; 0 for all where no query is far enough.
+ * @param needed      out: the view's tokens, also with KVT_ERR_BUFFER_TOO_SMALL.
+ * NaN in keys, queries or rows counts as no attention. Work grows with rows x tokens.
+ * @return as kvt_select_tokens. Threads: any. Blocks: no (computes). Since: 0.1. */
+KVT_API kvt_status_t kvt_token_importance(kvt_model_t model, const kvt_view_t* view,
+                                          const kvt_attention_t* attention,
+                                          const kvt_importance_options_t* options, int8_t* importance,
+                                          size_t cap, size_t* needed);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -1,35 +1,34 @@
 #include "select/attention.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <numeric>
 
 #include "base/options.h"
 #include "common/element.h"
 #include "cpu/dots.h"
+#include "cpu/softmax.h"
 
 namespace kvt {
 namespace {
 
-// With these, rows x heads of a group x tokens do not overflow.
-constexpr uint32_t kRowsMax = 256, kGroupMax = 1024;
+// With this and kRowsOfChoice, rows x heads of a group x tokens do not overflow.
+constexpr uint32_t kGroupMax = 1024;
+// Rows of logits that MassOf holds at a time.
+constexpr uint32_t kRowsTogether = 64;
 constexpr float kFloatMax = std::numeric_limits<float>::max();
 
 float Finite(float value) {
   return value != value ? 0.0f : std::fmin(std::fmax(value, -kFloatMax), kFloatMax);
 }
 
-// In place, over the first `seen` values; the others become 0. A row without a finite logit gives nothing.
-void Softmax(float* row, size_t seen, size_t width) {
-  float highest = -kFloatMax;
-  for (size_t t = 0; t < seen; ++t) highest = std::fmax(highest, row[t]);
-  double sum = 0;
-  for (size_t t = 0; t < seen; ++t) {
-    const float value = std::exp(row[t] - highest);
-    row[t] = value == value ? value : 0;
-    sum += double{row[t]};
-  }
-  for (size_t t = 0; t < width; ++t)
-    row[t] = t < seen && sum > 0 ? static_cast<float>(double{row[t]} / sum) : 0;
+// In place, over the first `seen` logits; the others become 0. A row without a logit gives nothing.
+void Softmax(float* row, size_t seen, size_t width, float scale) {
+  const float sum = kernels::ExpRow(row, seen, scale);
+  for (size_t t = 0; t < seen; ++t) row[t] = sum > 0 ? row[t] / sum : 0;
+  std::fill(row + seen, row + width, 0.0f);
 }
 
 void Normalise(float* row, size_t width) {
@@ -37,6 +36,40 @@ void Normalise(float* row, size_t width) {
   for (size_t t = 0; t < width; ++t) sum += double{row[t]};
   if (!(sum > 0)) return;
   for (size_t t = 0; t < width; ++t) row[t] = static_cast<float>(double{row[t]} / sum);
+}
+
+Status Bad(absl::string_view field, const absl::AlphaNum& value, absl::string_view expected) {
+  return Error(KVT_ERR_INVALID_ARGUMENT,
+               absl::StrCat("kvt_attention.", field, " is ", value, ", expected ", expected));
+}
+
+// The token of each row.
+StatusOr<std::vector<uint32_t>> CheckRows(const View& view, const kvt_attention_t& given, uint32_t rows_max) {
+  const uint64_t most = std::min<uint64_t>(rows_max, view.tokens());
+  if (given.rows == 0 || given.rows > most) return Bad("rows", given.rows, absl::StrCat("1 to ", most));
+  if (given.base == nullptr) return Bad("base", "NULL", "the rows");
+  const std::pair<const char*, int64_t> strides[] = {{"layer_stride", given.layer_stride},
+                                                     {"head_stride", given.head_stride},
+                                                     {"row_stride", given.row_stride}};
+  for (const auto& [name, stride] : strides) {
+    if (stride % static_cast<int64_t>(sizeof(float)) != 0) return Bad(name, stride, "a multiple of 4");
+  }
+  std::vector<uint32_t> tokens(given.rows);
+  if (given.row_tokens == nullptr) {
+    std::iota(tokens.begin(), tokens.end(), static_cast<uint32_t>(view.tokens() - given.rows));
+    return tokens;
+  }
+  std::copy(given.row_tokens, given.row_tokens + given.rows, tokens.begin());
+  for (uint32_t row = 0; row < given.rows; ++row) {
+    const std::string name = absl::StrCat("row_tokens[", row, "]");
+    if (tokens[row] >= view.tokens()) {
+      return Error(KVT_ERR_OUT_OF_RANGE, absl::StrCat("kvt_attention.", name, " is ", tokens[row],
+                                                      ", the view has ", view.tokens(), " tokens"));
+    }
+    if (row != 0 && tokens[row] <= tokens[row - 1])
+      return Bad(name, tokens[row], absl::StrCat("more than the ", tokens[row - 1], " before it"));
+  }
+  return tokens;
 }
 
 }  // namespace
@@ -56,37 +89,41 @@ Rows LoadKeys(const Model& model, const View& view, uint32_t layer, uint32_t hea
   return keys;
 }
 
-StatusOr<Attention> Attention::Check(const View& view, const kvt_attention_t* attention) {
+std::vector<float> Packed(const Rows& rows) {
+  std::vector<float> panels(kernels::PanelFloats(rows.count(), rows.width));
+  kernels::PackPanels(rows.values.data(), rows.count(), rows.width, panels.data());
+  return panels;
+}
+
+Status CheckKeys(const View& view) {
+  if (view.element() != KVT_ELEMENT_FP8_E4M3 && view.element() != KVT_ELEMENT_FP8_E5M2) return OkStatus();
+  return Error(KVT_ERR_UNSUPPORTED,
+               absl::StrCat("selection cannot compute with keys of ", ElementName(view.element())));
+}
+
+StatusOr<Attention> Attention::Check(const View& view, const kvt_attention_t* attention, uint32_t rows_max) {
   kvt_attention_t given = {};
-  KVT_RETURN_IF_ERROR(ReadStruct(attention, "kvt_attention", &given));
-  const auto bad = [](absl::string_view field, auto value, absl::string_view expected) {
-    return Error(KVT_ERR_INVALID_ARGUMENT,
-                 absl::StrCat("kvt_attention.", field, " is ", value, ", expected ", expected));
-  };
+  KVT_RETURN_IF_ERROR(ReadStruct(attention, "kvt_attention", &given, offsetof(kvt_attention_t, row_tokens)));
   if (given.kind != KVT_ATTENTION_QUERIES && given.kind != KVT_ATTENTION_ROWS)
-    return bad("kind", given.kind, "KVT_ATTENTION_QUERIES or KVT_ATTENTION_ROWS");
+    return Bad("kind", given.kind, "KVT_ATTENTION_QUERIES or KVT_ATTENTION_ROWS");
   if (given.layer_begin >= given.layer_end)
-    return bad("layer_end", given.layer_end, absl::StrCat("more than layer_begin ", given.layer_begin));
+    return Bad("layer_end", given.layer_end, absl::StrCat("more than layer_begin ", given.layer_begin));
   if (given.layer_begin < view.layer_begin() || given.layer_end > view.layer_end()) {
     return Error(KVT_ERR_OUT_OF_RANGE,
                  absl::StrCat("kvt_attention: layers [", given.layer_begin, ", ", given.layer_end,
                               ") go beyond the view's [", view.layer_begin(), ", ", view.layer_end(), ")"));
   }
+  if (view.tokens() > UINT32_MAX) {
+    return Error(KVT_ERR_OUT_OF_RANGE, absl::StrCat("kvt_view.tokens is ", view.tokens(),
+                                                    ", selection takes at most ", UINT32_MAX));
+  }
   const uint32_t kv_heads = view.head_end() - view.head_begin();
   if (given.heads == 0 || given.heads % kv_heads != 0 || given.heads / kv_heads > kGroupMax) {
-    return bad("heads", given.heads,
+    return Bad("heads", given.heads,
                absl::StrCat("1 to ", kGroupMax, " times the view's ", kv_heads, " KV heads"));
   }
-  const uint64_t most = std::min<uint64_t>(kRowsMax, view.tokens());
-  if (given.rows == 0 || given.rows > most) return bad("rows", given.rows, absl::StrCat("1 to ", most));
-  if (given.base == nullptr) return bad("base", "NULL", "the rows");
-  const std::pair<const char*, int64_t> strides[] = {{"layer_stride", given.layer_stride},
-                                                     {"head_stride", given.head_stride},
-                                                     {"row_stride", given.row_stride}};
-  for (const auto& [name, stride] : strides) {
-    if (stride % static_cast<int64_t>(sizeof(float)) != 0) return bad(name, stride, "a multiple of 4");
-  }
-  return Attention(given, view.head_begin(), given.heads / kv_heads, view.tokens());
+  KVT_ASSIGN_OR_RETURN(std::vector<uint32_t> row_tokens, CheckRows(view, given, rows_max));
+  return Attention(given, view.head_begin(), given.heads / kv_heads, view.tokens(), std::move(row_tokens));
 }
 
 const float* Attention::Row(uint32_t layer, uint32_t query_head, uint32_t row) const {
@@ -96,7 +133,7 @@ const float* Attention::Row(uint32_t layer, uint32_t query_head, uint32_t row) c
   return given_.base + at / static_cast<int64_t>(sizeof(float));
 }
 
-Rows Attention::Gather(uint32_t layer, uint32_t head, const Rows& keys, float scale) const {
+Rows Attention::Gather(uint32_t layer, uint32_t head, const Rows& keys) const {
   Rows given;
   given.width = from_queries() ? keys.width : tokens_;
   given.values.resize(given.width * group_ * given_.rows);
@@ -104,32 +141,32 @@ Rows Attention::Gather(uint32_t layer, uint32_t head, const Rows& keys, float sc
   for (uint32_t h = 0; h < group_; ++h) {
     for (uint32_t r = 0; r < given_.rows; ++r, ++at) {
       const float* row = Row(layer, (head - head_begin_) * group_ + h, r);
-      for (size_t c = 0; c < given.width; ++c) given.row(at)[c] = Finite(row[c]);
+      std::transform(row, row + given.width, given.row(at), Finite);
     }
   }
   if (!from_queries()) {
     for (float& value : given.values) value = std::fmax(value, 0.0f);
     return given;
   }
+  const std::vector<float> packed = Packed(keys);
   Rows logits;
   logits.width = tokens_;
   logits.values.resize(given.count() * tokens_);
-  kernels::DotRows(given.values.data(), given.count(), keys.values.data(), tokens_, keys.width,
-                   logits.values.data(), tokens_);
-  for (float& value : logits.values) value = value != value ? -kFloatMax : value * scale;
+  kernels::DotPanels(given.values.data(), given.count(), packed.data(), tokens_, keys.width,
+                     logits.values.data(), tokens_);
   return logits;
 }
 
 Rows Attention::Of(uint32_t layer, uint32_t head, const Rows& keys, float scale) const {
-  Rows rows = Gather(layer, head, keys, scale);
+  Rows rows = Gather(layer, head, keys);
   if (!from_queries()) return rows;
   for (size_t i = 0; i < rows.count(); ++i)
-    Softmax(rows.row(i), Seen(static_cast<uint32_t>(i % given_.rows)), rows.width);
+    Softmax(rows.row(i), Seen(static_cast<uint32_t>(i % given_.rows)), rows.width, scale);
   return rows;
 }
 
 Rows Attention::HighestOf(uint32_t layer, uint32_t head, const Rows& keys, float scale) const {
-  const Rows all = Gather(layer, head, keys, scale);
+  const Rows all = Gather(layer, head, keys);
   Rows highest;
   highest.width = tokens_;
   highest.values.assign(all.values.begin(),
@@ -142,12 +179,49 @@ Rows Attention::HighestOf(uint32_t layer, uint32_t head, const Rows& keys, float
   }
   for (uint32_t r = 0; r < given_.rows; ++r) {
     if (from_queries()) {
-      Softmax(highest.row(r), Seen(r), tokens_);
+      Softmax(highest.row(r), Seen(r), tokens_, scale);
     } else {
       Normalise(highest.row(r), tokens_);
     }
   }
   return highest;
+}
+
+std::vector<float> Attention::MassOf(uint32_t layer, uint32_t head, const Rows& keys, float scale,
+                                     uint32_t distance) const {
+  std::vector<float> mass(tokens_);
+  const std::vector<float> packed = Packed(keys);
+  const size_t width = from_queries() ? keys.width : tokens_;
+  std::vector<float> queries(from_queries() ? kRowsTogether * width : 0), rows(kRowsTogether * tokens_);
+  for (uint32_t h = 0; h < group_; ++h) {
+    const uint32_t query_head = (head - head_begin_) * group_ + h;
+    for (uint32_t begin = 0; begin < given_.rows; begin += kRowsTogether) {
+      const uint32_t count = std::min(kRowsTogether, given_.rows - begin);
+      float* const to = from_queries() ? queries.data() : rows.data();
+      for (uint32_t r = 0; r < count; ++r) {
+        const float* from = Row(layer, query_head, begin + r);
+        std::transform(from, from + width, to + r * width, Finite);
+      }
+      if (from_queries()) {
+        kernels::DotPanels(queries.data(), count, packed.data(), Seen(begin + count - 1), width, rows.data(),
+                           tokens_);
+      }
+      for (uint32_t r = 0; r < count; ++r) {
+        const uint32_t token = row_tokens_[begin + r];
+        float* row = rows.data() + r * tokens_;
+        const size_t far = token < distance ? 0 : token - distance + 1;
+        float factor = 1;
+        if (from_queries()) {
+          const float sum = far == 0 ? 0 : kernels::ExpRow(row, token + 1, scale);
+          factor = sum > 0 ? 1 / sum : 0;
+        } else {
+          std::transform(row, row + far, row, [](float value) { return std::clamp(value, 0.0f, 1.0f); });
+        }
+        kernels::AddScaled(row, far, factor, mass.data());
+      }
+    }
+  }
+  return mass;
 }
 
 }  // namespace kvt

@@ -23,11 +23,12 @@ void MakeUnit(float* row, size_t width) {
 std::vector<float> Redundancy(Rows keys, float similarity) {
   const size_t tokens = keys.count();
   for (size_t t = 0; t < tokens; ++t) MakeUnit(keys.row(t), keys.width);
+  const std::vector<float> packed = Packed(keys);
   std::vector<double> sums(tokens);
   std::vector<float> cosines(std::min(kRowsTogether, tokens) * tokens);
   for (size_t begin = 0; begin < tokens; begin += kRowsTogether) {
     const size_t rows = std::min(kRowsTogether, tokens - begin);
-    kernels::DotRows(keys.row(begin), rows, keys.values.data(), tokens, keys.width, cosines.data(), tokens);
+    kernels::DotPanels(keys.row(begin), rows, packed.data(), tokens, keys.width, cosines.data(), tokens);
     for (size_t r = 0; r < rows; ++r) {
       float* row = cosines.data() + r * tokens;
       row[begin + r] = 0;

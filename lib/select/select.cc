@@ -132,11 +132,7 @@ Status Selector::CheckInput(const View& view, const Attention* attention) const 
                                                     ", selection takes at most ", UINT32_MAX));
   }
   const bool reads_keys = !recent && (attention->from_queries() || options_.policy == KVT_SELECT_RKV);
-  if (reads_keys && (view.element() == KVT_ELEMENT_FP8_E4M3 || view.element() == KVT_ELEMENT_FP8_E5M2)) {
-    return Error(KVT_ERR_UNSUPPORTED,
-                 absl::StrCat("selection cannot compute with keys of ", ElementName(view.element())));
-  }
-  return OkStatus();
+  return reads_keys ? CheckKeys(view) : OkStatus();
 }
 
 std::vector<uint32_t> Selector::Choose(const Model& model, const View& view,

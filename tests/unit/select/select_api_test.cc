@@ -1,6 +1,8 @@
 // kvt_select_tokens: the copy-out protocol, and every field that it refuses, by name and value.
 #include <gmock/gmock.h>
 
+#include <cstddef>
+
 #include "unit/select/select_fixture.h"
 
 namespace kvt::test {
@@ -96,6 +98,77 @@ TEST_F(SelectApiTest, RefusesAttentionByName) {
   refuse([](auto* a) { a->rows = 65; }, "rows is 65");
   refuse([](auto* a) { a->base = nullptr; }, "base is NULL");
   refuse([](auto* a) { a->row_stride = 6; }, "row_stride is 6");
+  const uint32_t repeated[] = {3, 9, 9, 10, 11, 12}, beyond[] = {3, 9, 10, 11, 12, 64};
+  refuse([&](auto* a) { a->row_tokens = repeated; }, "row_tokens[2] is 9");
+  refuse([&](auto* a) { a->row_tokens = beyond; }, "row_tokens[5] is 64", KVT_ERR_OUT_OF_RANGE);
+}
+
+TEST_F(SelectApiTest, AttentionOfTheFirstReleaseIsRead) {
+  size_t needed = 0;
+  std::vector<uint32_t> tokens(200);
+  // What lies behind a shorter structure is not read.
+  scene_.attention().row_tokens = tokens.data();
+  scene_.attention().struct_size = offsetof(kvt_attention_t, row_tokens);
+  EXPECT_EQ(Call(tokens.data(), tokens.size(), &needed), KVT_OK);
+  scene_.attention().struct_size = offsetof(kvt_attention_t, row_tokens) - 1;
+  ExpectRefused(KVT_ERR_INVALID_ARGUMENT, "kvt_attention.struct_size");
+  kvt_attention_t old = {};
+  old.rows = 7;
+  kvt_attention_init(&old, offsetof(kvt_attention_t, row_tokens));
+  EXPECT_EQ(old.struct_size, offsetof(kvt_attention_t, row_tokens));
+  EXPECT_EQ(old.rows, 0u);
+}
+
+TEST_F(SelectApiTest, ImportanceCopiesOut) {
+  kvt_importance_options_t options;
+  kvt_importance_options_init(&options, sizeof options);
+  options.distance = 16;
+  const auto call = [&](int8_t* importance, size_t cap, size_t* needed) {
+    return kvt_token_importance(model_, scene_.memory().description(), &scene_.attention(), &options,
+                                importance, cap, needed);
+  };
+  size_t needed = 0;
+  ASSERT_EQ(call(nullptr, 0, &needed), KVT_OK);
+  EXPECT_EQ(needed, 64u);
+  std::vector<int8_t> importance(needed, 99);
+  EXPECT_EQ(call(importance.data(), needed - 1, &needed), KVT_ERR_BUFFER_TOO_SMALL);
+  EXPECT_EQ(importance[0], 99);
+  ASSERT_EQ(call(importance.data(), needed, nullptr), KVT_OK);
+  for (const int8_t value : importance) {
+    EXPECT_GE(value, KVT_IMPORTANCE_MIN);
+    EXPECT_LE(value, KVT_IMPORTANCE_MAX);
+  }
+  EXPECT_EQ(call(nullptr, 3, &needed), KVT_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(call(nullptr, 0, nullptr), KVT_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(
+      kvt_token_importance(model_, scene_.memory().description(), nullptr, nullptr, nullptr, 0, &needed),
+      KVT_ERR_INVALID_ARGUMENT);
+  Memory fp8(scene_.model(), Layout::kDense, KVT_ELEMENT_FP8_E4M3, 64);
+  EXPECT_EQ(
+      kvt_token_importance(model_, fp8.description(), &scene_.attention(), nullptr, nullptr, 0, &needed),
+      KVT_ERR_UNSUPPORTED);
+}
+
+TEST_F(SelectApiTest, RefusesImportanceOptionsByName) {
+  const auto refuse = [&](auto change, const char* text) {
+    kvt_importance_options_t options;
+    kvt_importance_options_init(&options, sizeof options);
+    change(&options);
+    size_t needed = 0;
+    EXPECT_EQ(kvt_token_importance(model_, scene_.memory().description(), &scene_.attention(), &options,
+                                   nullptr, 0, &needed),
+              KVT_ERR_INVALID_ARGUMENT);
+    char message[KVT_ERROR_TEXT_MAX + 1] = "";
+    kvt_last_error(message, KVT_ERROR_TEXT_MAX, nullptr);
+    EXPECT_THAT(message, HasSubstr(text));
+  };
+  refuse([](auto* o) { o->shrinkage = -1; }, "shrinkage is -1");
+  refuse([](auto* o) { o->shrinkage = NAN; }, "shrinkage is nan");
+  refuse([](auto* o) { o->floor = 1.5f; }, "floor is 1.5");
+  refuse([](auto* o) { o->centre = 17; }, "centre is 17");
+  refuse([](auto* o) { o->centre = NAN; }, "centre is nan");
+  refuse([](auto* o) { o->scale = -1; }, "scale is -1");
+  refuse([](auto* o) { o->reserved = 1; }, "reserved is 1");
 }
 
 TEST_F(SelectApiTest, NeedsAttentionAndKeysThatCompute) {

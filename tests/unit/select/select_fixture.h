@@ -1,4 +1,5 @@
-// A model with two query heads for each KV head, keys in memory, and queries over the last tokens.
+// A model with two query heads for each KV head, keys in memory, and queries of the last or of sampled
+// tokens.
 #ifndef KVARTET_TESTS_UNIT_SELECT_SELECT_FIXTURE_H_
 #define KVARTET_TESTS_UNIT_SELECT_SELECT_FIXTURE_H_
 
@@ -11,20 +12,27 @@ class Scene {
  public:
   static constexpr uint32_t kGroup = 2;
 
-  Scene(uint64_t tokens, uint32_t rows, Layout layout = Layout::kDense, uint32_t element = KVT_ELEMENT_F32)
-      : memory_(model_, layout, element, tokens), tokens_(tokens), rows_(rows) {
+  // Queries of the last `rows` tokens; with `every`, of every so many tokens instead.
+  Scene(uint64_t tokens, uint32_t rows, Layout layout = Layout::kDense, uint32_t element = KVT_ELEMENT_F32,
+        uint32_t every = 0)
+      : memory_(model_, layout, element, tokens),
+        tokens_(tokens),
+        rows_(every == 0 ? rows : static_cast<uint32_t>((tokens + every - 1) / every)) {
+    for (uint32_t row = 0; row < rows_; ++row)
+      row_tokens_.push_back(every == 0 ? static_cast<uint32_t>(tokens) - rows_ + row : row * every);
     std::mt19937 random(5);
     std::normal_distribution<float> normal(0, 1);
     memory_.ForEach([&](uint32_t layer, uint32_t stream, uint64_t token, uint32_t head, uint32_t e) {
       memory_.Set(layer, stream, token, head, e, normal(random));
     });
-    queries_.resize(size_t{model_->layers()} * heads() * rows * dim());
+    queries_.resize(size_t{model_->layers()} * heads() * rows_ * dim());
     for (float& value : queries_) value = normal(random);
     attention_.struct_size = sizeof attention_;
     attention_.kind = KVT_ATTENTION_QUERIES;
     attention_.layer_end = model_->layers();
     attention_.heads = heads();
-    attention_.rows = rows;
+    attention_.rows = rows_;
+    if (every != 0) attention_.row_tokens = row_tokens_.data();
     Point(queries_, dim());
   }
 
@@ -33,6 +41,7 @@ class Scene {
   const std::shared_ptr<const Model>& model() const { return model_; }
   Memory& memory() { return memory_; }
   kvt_attention_t& attention() { return attention_; }
+  const std::vector<uint32_t>& row_tokens() const { return row_tokens_; }
   float& Query(uint32_t layer, uint32_t head, uint32_t row, uint32_t e) {
     return queries_[((size_t{layer} * heads() + head) * rows_ + row) * dim() + e];
   }
@@ -41,7 +50,7 @@ class Scene {
   std::vector<double> Reference(uint32_t layer, uint32_t head, uint32_t row) {
     std::vector<double> weights(tokens_);
     double sum = 0;
-    for (uint64_t t = 0; t <= tokens_ - rows_ + row; ++t) {
+    for (uint64_t t = 0; t <= row_tokens_[row]; ++t) {
       double logit = 0;
       for (uint32_t e = 0; e < dim(); ++e)
         logit += double{Query(layer, head, row, e)} * double{memory_.Get(layer, 0, t, head / kGroup, e)};
@@ -67,7 +76,7 @@ class Scene {
     const auto selector = Selector::Check(options);
     EXPECT_TRUE(selector.ok()) << selector.status();
     const View view = memory_.view();
-    const auto attention = Attention::Check(view, &attention_);
+    const auto attention = Attention::Check(view, &attention_, Attention::kRowsOfChoice);
     EXPECT_TRUE(attention.ok()) << attention.status();
     const Status input = selector->CheckInput(view, &*attention);
     EXPECT_TRUE(input.ok()) << input;
@@ -86,6 +95,7 @@ class Scene {
   Memory memory_;
   uint64_t tokens_;
   uint32_t rows_;
+  std::vector<uint32_t> row_tokens_;
   std::vector<float> queries_, given_;
   kvt_attention_t attention_ = {};
 };
