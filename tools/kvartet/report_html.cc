@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <cstdio>
 
+#include "kvartet/html.h"
 #include "kvartet/report.h"
 
 namespace kvt::cli {
@@ -8,35 +8,6 @@ namespace {
 
 constexpr const char* kColours[kParts.size()] = {"#b0b0b0", "#4e79a7", "#f28e2b",
                                                  "#e15759", "#76b7b2", "#59a14f"};
-
-std::string Escape(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
-std::string Number(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
 
 // Stacked bars of TTFT; one scale for all rows, one colour a part.
 std::string Bars(const DemoReport& report) {
@@ -48,7 +19,7 @@ std::string Bars(const DemoReport& report) {
                     std::to_string(height) + "\" role=\"img\" aria-label=\"time to first token by part\">\n";
   int y = 0;
   for (const Row& row : report.rows) {
-    svg += "<text x=\"0\" y=\"" + std::to_string(y + 20) + "\">" + Escape(row.title) + "</text>\n";
+    svg += "<text x=\"0\" y=\"" + std::to_string(y + 20) + "\">" + EscapeHtml(row.title) + "</text>\n";
     double x = kLabel;
     for (size_t i = 0; i < kParts.size(); ++i) {
       const double width = row.ttft_ms[i] / longest * kWidth;
@@ -69,13 +40,13 @@ std::string Table(const DemoReport& report) {
   for (const char* part : kParts) html += std::string("<th>") + part + "</th>";
   html += "<th>bytes moved</th><th>ratio</th><th>tokens/s</th><th>equal tokens</th></tr>\n";
   for (const Row& row : report.rows) {
-    html += "<tr><td>" + Escape(row.title) + "</td><td>" + Number(row.ttft_total_ms, 1) + "</td>";
+    html += "<tr><td>" + EscapeHtml(row.title) + "</td><td>" + Number(row.ttft_total_ms, 1) + "</td>";
     for (const double ms : row.ttft_ms) html += "<td>" + Number(ms, 1) + "</td>";
     html += "<td>" + std::to_string(row.bytes_moved) + "</td><td>" +
             (row.ratio == 0 ? "-" : Number(row.ratio, 2)) + "</td><td>" + Number(row.tokens_per_s, 1) +
             "</td><td" + (row.must_be_equal && !row.Identical() ? " class=\"bad\"" : "") + ">" +
             std::to_string(row.equal_tokens) + "/" + std::to_string(row.tokens) + "</td></tr>\n";
-    if (!row.note.empty()) html += "<tr><td colspan=\"12\">" + Escape(row.note) + "</td></tr>\n";
+    if (!row.note.empty()) html += "<tr><td colspan=\"12\">" + EscapeHtml(row.note) + "</td></tr>\n";
   }
   return html + "</table>\n";
 }
@@ -94,9 +65,10 @@ std::string ToHtml(const DemoReport& report) {
       "span{display:inline-block;width:1em;height:1em;margin:0 .3em 0 "
       "1em;vertical-align:-2px}</style></head>\n"
       "<body><h1>Prefill, ship, decode, verify</h1>\n";
-  html += "<p>" + Escape(report.model) + ": prompt of " + std::to_string(report.prompt_tokens) + " tokens, " +
-          std::to_string(report.raw_bytes) + " bytes of raw KV; lossy codec " + Escape(report.codec) +
-          "; link " + (report.bandwidth.empty() ? std::string("not limited") : Escape(report.bandwidth)) +
+  html += "<p>" + EscapeHtml(report.model) + ": prompt of " + std::to_string(report.prompt_tokens) +
+          " tokens, " + std::to_string(report.raw_bytes) + " bytes of raw KV; lossy codec " +
+          EscapeHtml(report.codec) + "; link " +
+          (report.bandwidth.empty() ? std::string("not limited") : EscapeHtml(report.bandwidth)) +
           ".</p>\n<h2>Time to first token, by part</h2>\n<p class=\"key\">";
   for (size_t i = 0; i < kParts.size(); ++i)
     html += std::string("<span style=\"background:") + kColours[i] + "\"></span>" + kParts[i];
@@ -104,7 +76,7 @@ std::string ToHtml(const DemoReport& report) {
           "<p>Parts are exposed times: what another part hides is not counted, so they add up.</p>\n" +
           Table(report);
   if (!report.profile.empty()) {
-    html += "<p>The lossy codec's profile " + Escape(report.profile) + ", " +
+    html += "<p>The lossy codec's profile " + EscapeHtml(report.profile) + ", " +
             std::to_string(report.profile_moved) + " bytes, was moved once in " +
             Number(report.profile_ms, 1) + " ms and is in no row. With it the lossy ratio is " +
             Number(report.AmortisedRatio(1), 2) + " over one request, " +
@@ -112,8 +84,9 @@ std::string ToHtml(const DemoReport& report) {
   }
   html += "<h2>Verification</h2>\n<p>Acceptance " + Number(report.acceptance, 4) +
           ", mean accepted draft length " + Number(report.mean_accepted, 2) + ", fidelity level " +
-          Escape(report.fidelity) + ", " + std::to_string(report.checksums) +
-          " checksums verified.</p>\n<h2>Advice</h2>\n<p>" + Escape(report.advice) + "</p>\n</body></html>\n";
+          EscapeHtml(report.fidelity) + ", " + std::to_string(report.checksums) +
+          " checksums verified.</p>\n<h2>Advice</h2>\n<p>" + EscapeHtml(report.advice) +
+          "</p>\n</body></html>\n";
   return html;
 }
 
