@@ -55,13 +55,18 @@ Codec MakeCodec(const Model& model, const std::string& name) {
   return CreateCodec(model, name, &options);
 }
 
-Codec MakeTransform(const Model& model, std::span<const uint8_t> profile, uint32_t ratio) {
+Codec MakeProfileCodec(const Model& model, const std::string& name, std::span<const uint8_t> profile,
+                       uint32_t ratio) {
   kvt_codec_options_t options;
   kvt_codec_options_init(&options, sizeof options);
   options.profile = profile.data();
   options.profile_len = profile.size();
   options.ratio = ratio;
-  return CreateCodec(model, "transform", &options);
+  return CreateCodec(model, name, &options);
+}
+
+Codec MakeTransform(const Model& model, std::span<const uint8_t> profile, uint32_t ratio) {
+  return MakeProfileCodec(model, "transform", profile, ratio);
 }
 
 NamespaceDigest DemoNamespace() {

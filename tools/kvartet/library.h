@@ -69,7 +69,9 @@ using NamespaceDigest = std::array<uint8_t, KVT_NAMESPACE_DIGEST_BYTES>;
 
 Model MakeModel(const engine::Geometry& geometry);
 Codec MakeCodec(const Model& model, const std::string& name);
-// The transform codec with a profile's bytes, which are copied.
+// A codec with a profile's bytes, which are copied, and a ratio.
+Codec MakeProfileCodec(const Model& model, const std::string& name, std::span<const uint8_t> profile,
+                       uint32_t ratio);
 Codec MakeTransform(const Model& model, std::span<const uint8_t> profile, uint32_t ratio);
 
 // The namespace that the command works in.

@@ -1,157 +1,165 @@
 #include "kvartet/quality.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
+#include <thread>
 
-#include "engine/f32_copy.h"
 #include "engine/sha256_file.h"
-#include "kvartet/calibrate_command.h"
 #include "kvartet/calibration.h"
-#include "kvartet/documents.h"
 #include "kvartet/files.h"
 #include "kvartet/library.h"
 #include "kvartet/profile.h"
 #include "kvartet/progress_line.h"
+#include "kvartet/quality_inputs.h"
+#include "kvartet/quality_jobs.h"
 #include "kvartet/quality_measure.h"
+#include "kvartet/quality_memory.h"
 #include "kvartet/quality_report.h"
+#include "kvartet/quality_state.h"
 
 namespace kvt::cli {
 namespace {
 
-namespace fs = std::filesystem;
+constexpr int32_t kMostJobs = 8;
 
-// The file whose weights are measured, and how the report words it.
-struct Weights {
-  std::string path;
-  std::string words;
-};
-
-// The f32 copy has the digest of its source in its name: it cannot be that of another file.
-Weights PrepareWeights(const QualitySettings& settings, ProgressLine* progress) {
-  const std::string file = fs::path(settings.model).filename().string();
-  if (settings.weights == "shipped") return {settings.model, "those of " + file + " as they are"};
-  const std::string digest = Hex(Take(engine::Sha256File(settings.model), "--model"));
-  const std::string folder = settings.deps + "/models";
-  Weights weights;
-  weights.path = folder + "/" + fs::path(file).stem().string() + "-" + digest.substr(0, 16) + ".f32.gguf";
-  weights.words = "those of " + file + " converted to f32";
-  if (fs::exists(weights.path)) return weights;
-  const uint64_t bytes = Take(engine::F32WeightBytes(settings.model), "--model");
-  progress->Show("weights: writing an f32 copy of " + file + ", " + std::to_string(bytes >> 20) +
-                 " MiB, once");
-  std::error_code code;
-  fs::create_directories(folder, code);
-  Take(engine::WriteF32Copy(settings.model, weights.path), "--weights f32");
-  return weights;
+// With what the user left to us.
+QualitySettings Complete(QualitySettings settings) {
+  if (settings.methods.empty()) settings.methods = DefaultMethods(settings.full);
+  if (settings.repeat == 0) settings.repeat = settings.full ? 1 : 3;
+  if (settings.jobs == 0) {
+    const auto cores = static_cast<int32_t>(std::thread::hardware_concurrency());
+    settings.jobs = settings.full ? std::clamp(cores / settings.threads, 1, kMostJobs) : 1;
+  }
+  return settings;
 }
 
-void CheckLengths(const QualitySettings& settings, const engine::Geometry& geometry) {
-  const int64_t exempt = int64_t{settings.sinks} + settings.window;
-  if (exempt >= settings.context) {
-    throw Failure("--sinks and --window leave nothing to code: " + std::to_string(exempt) + " of " +
-                  std::to_string(settings.context) + " tokens are exempt");
-  }
-  const int32_t all = settings.context + settings.continuation;
-  if (all > geometry.trained_context) {
-    throw Failure("--context and --continuation are " + std::to_string(all) +
-                  " tokens, more than the model's context of " + std::to_string(geometry.trained_context));
-  }
-}
-
-std::vector<TextDocument> Documents(const QualitySettings& settings, const engine::Engine& engine) {
-  std::vector<std::string> files = settings.files;
-  if (files.empty()) files = FilesIn(settings.deps + "/texts/quality");
-  if (files.empty()) {
-    throw Failure("no documents: " + settings.deps +
-                  "/texts/quality is empty; run ./bootstrap deps, or name text files");
-  }
-  if (settings.documents > 0) {
-    const auto asked = static_cast<size_t>(settings.documents);
-    if (asked > files.size()) {
-      throw Failure("--documents is " + std::to_string(asked) + ", there are " +
-                    std::to_string(files.size()) + " documents");
-    }
-    files.resize(asked);
-  }
-  DocumentCut cut;
-  cut.min_tokens = cut.max_tokens = settings.context + settings.continuation;
-  return ReadDocuments(engine, files, cut);
-}
-
-// A profile that the user names; checked here, so that its path is in the message.
-std::vector<uint8_t> ReadProfile(const std::string& path, const Model& model, uint32_t ratio) {
-  std::vector<uint8_t> profile = ReadFile(path);
-  try {
-    ProfileFingerprint(profile);
-    MakeTransform(model, profile, ratio);
-  } catch (const Failure& failure) {
-    std::string message = "--profile " + path + ": " + failure.what();
-    if (failure.status == KVT_ERR_MISMATCH)
-      message += "; a profile is for the weights it was calibrated with, see --weights";
-    throw Failure(message, failure.status);
-  }
-  return profile;
-}
-
-// The profile that the methods need. Those that need none are made first, so that a wrong name shows before
-// a calibration.
-std::vector<uint8_t> Profile(const QualitySettings& settings, const std::vector<QualityMethod>& methods,
-                             const engine::Engine& engine, const Model& model, ProgressLine* progress) {
-  uint32_t least = 0;
-  for (const QualityMethod& method : methods) {
-    if (!method.NeedsProfile()) {
-      MakeMethodCodec(model, method, {});
-    } else if (least == 0 || method.ratio < least) {
-      least = method.ratio;
+// Pseudo-random rows: what memory a codec takes does not depend on what they hold.
+engine::KvBlob NoiseRows(const engine::KvGeometry& geometry, int32_t tokens) {
+  engine::KvBlob blob = Take(engine::KvBlob::Create(geometry, 0, tokens), "rows");
+  uint32_t state = 1;
+  for (const auto& [rows, row_bytes] : {std::pair(&engine::KvBlob::K, geometry.row_bytes_k()),
+                                        std::pair(&engine::KvBlob::V, geometry.row_bytes_v())}) {
+    for (int32_t layer = 0; layer < geometry.layers; ++layer) {
+      uint8_t* const base = (blob.*rows)(layer).base;
+      for (uint64_t at = 0; at < row_bytes * static_cast<uint64_t>(tokens); at += 2) {
+        state = state * 1664525 + 1013904223;
+        // A sign and a magnitude from 1/8 to 1.
+        const uint32_t half = (state >> 16 & 0x8000) | (0x3000 + (state >> 8) % 0x0c00);
+        base[at] = static_cast<uint8_t>(half);
+        base[at + 1] = static_cast<uint8_t>(half >> 8);
+      }
     }
   }
-  if (least == 0) return {};
-  if (!settings.profile.empty()) return ReadProfile(settings.profile, model, least);
-  CalibrationSettings calibration;
-  calibration.texts = DefaultTexts(settings.deps);
-  calibration.ratio_min = std::min(calibration.ratio_min, least);
-  return ReadFile(EnsureProfile(engine, model, calibration, settings.deps,
-                                [&](const std::string& text) { progress->Show(text); }));
+  return blob;
+}
+
+// Makes the codecs one after another, and measures their memory on the way when it is asked for.
+std::vector<MeasuredMethod> MakeMethods(const QualityReport& report, const Model& model,
+                                        std::span<const uint8_t> profile, const engine::KvGeometry& geometry,
+                                        std::vector<std::optional<MethodMemory>>* memory) {
+  const QualitySettings& settings = report.settings;
+  std::vector<MeasuredMethod> methods;
+  if (!settings.full) {
+    for (const QualityMethod& method : report.methods)
+      methods.push_back({method, MakeMethodCodec(model, method, profile)});
+    return methods;
+  }
+  const engine::KvBlob blob = NoiseRows(geometry, report.contexts.back());
+  engine::KvBlob decoded = NoiseRows(geometry, report.contexts.back());
+  const StreamName name = {KeyBytes{1}, DemoNamespace()};
+  for (const QualityMethod& method : report.methods) {
+    methods.push_back({method, {}});
+    const Codec& codec = methods.back().codec;
+    PartEncoder encoder;
+    kvt_codec_report_t done;
+    std::span<const uint8_t> frame;
+    const auto kept = PeakBytes([&] { methods.back().codec = MakeMethodCodec(model, method, profile); });
+    const auto encode =
+        PeakBytes([&] { frame = encoder.Encode(codec, name, blob, settings.sinks, settings.window, &done); });
+    const auto decode = PeakBytes([&] { DecodePart(codec, name, frame, &decoded, &done); });
+    memory->push_back(kept && encode && decode ? std::optional(MethodMemory{*kept, *encode, *decode})
+                                               : std::nullopt);
+  }
+  return methods;
+}
+
+// The programs that compute: results of another build are not this run's.
+std::string BuildDigest() {
+  std::string digest = Hex(Take(engine::Sha256File("/proc/self/exe"), "this program"));
+  Dl_info library = {};
+  if (dladdr(reinterpret_cast<const void*>(&kvt_codec_encode), &library) != 0 && library.dli_fname != nullptr)
+    digest += Hex(Take(engine::Sha256File(library.dli_fname), "the library"));
+  return digest;
+}
+
+// Names all on which the samples depend.
+std::string RunIdentity(const QualityReport& report, const Model& model,
+                        const std::vector<QualityDocument>& documents, const ContextCut& cut) {
+  const QualitySettings& settings = report.settings;
+  std::string label = "quality " + BuildDigest() + " " + report.profile;
+  for (const QualityMethod& method : report.methods) label += " " + method.label;
+  for (const int32_t length : cut.lengths) label += " " + std::to_string(length);
+  for (const int64_t value : {int64_t{cut.continuation}, int64_t{settings.repeat}, int64_t{settings.threads},
+                              int64_t{settings.sinks}, int64_t{settings.window}, int64_t{settings.full}})
+    label += " " + std::to_string(value);
+  std::vector<int32_t> all;
+  for (const QualityDocument& document : documents) {
+    label += " " + document.name + " " + std::to_string(document.tokens.size()) + (document.copy ? "c" : "");
+    all.insert(all.end(), document.tokens.begin(), document.tokens.end());
+  }
+  return Hex(SequenceKey(model, all, label));
 }
 
 }  // namespace
 
-int RunQuality(const QualitySettings& settings) {
+std::vector<std::string> DefaultMethods(bool full) {
+  if (!full) return {"int8", "kivi4", "kivi2", "transform@8", "transform@16"};
+  return {"lossless", "int8",     "fp8",         "kivi4",        "kivi2",
+          "rotated4", "rotated3", "transform@8", "transform@16", "transform@32"};
+}
+
+int RunQuality(const QualitySettings& asked) {
   ProgressLine progress;
   QualityReport report;
-  report.settings = settings;
+  report.settings = Complete(asked);
+  const QualitySettings& settings = report.settings;
   report.methods = ParseMethods(settings.methods);
-  for (const std::string* path : {&settings.json, &settings.markdown}) {
+  for (const std::string* path : {&settings.json, &settings.markdown, &settings.html}) {
     if (!path->empty()) CheckWritable(*path);
   }
-  const Weights weights = PrepareWeights(settings, &progress);
+  const QualityWeights weights = PrepareWeights(settings, &progress);
   progress.Show("loading the model");
   const std::unique_ptr<engine::Engine> engine = Take(engine::Engine::Open(weights.path), "--model");
   const engine::Geometry& geometry = engine->geometry();
   report.model = geometry.description;
   report.weights = weights.words;
   report.weights_sha256 = Hex(geometry.weights_sha256);
-  CheckLengths(settings, geometry);
-  const std::vector<TextDocument> documents = Documents(settings, *engine);
+  const ContextCut cut = CutFor(settings, *engine);
+  report.contexts.assign(cut.lengths.rbegin(), cut.lengths.rend());
+  const std::vector<QualityDocument> documents = QualityDocuments(settings, cut, *engine);
   const Model model = MakeModel(geometry);
-  const std::vector<uint8_t> profile = Profile(settings, report.methods, *engine, model, &progress);
+  const std::vector<uint8_t> profile = QualityProfile(settings, report.methods, *engine, model, &progress);
   if (!profile.empty()) report.profile = ProfileFingerprint(profile);
   report.profile_bytes = profile.size();
 
-  QualityRun run(*engine, model, settings);
-  for (const QualityMethod& method : report.methods) run.Add(method, MakeMethodCodec(model, method, profile));
-  for (size_t i = 0; i < documents.size(); ++i) {
-    const std::string stage = "document " + std::to_string(i + 1) + " of " +
-                              std::to_string(documents.size()) + ", " + documents[i].name + ": ";
-    report.documents.push_back(
-        run.Measure(documents[i], [&](const std::string& text) { progress.Show(stage + text); }));
-  }
+  if (settings.full) progress.Show("memory of each method");
+  const std::vector<MeasuredMethod> methods =
+      MakeMethods(report, model, profile, geometry.kv, &report.memory);
+  const std::string identity = RunIdentity(report, model, documents, cut);
+  QualityState state(settings.state.empty()
+                         ? ProfileFolder(settings.deps) + "/quality-" + identity.substr(0, 16) + ".state"
+                         : settings.state,
+                     identity);
+  report.documents = MeasureDocuments({*engine, model, settings, cut, methods}, documents, &state, &progress);
   progress.Clear();
   const std::string markdown = ToMarkdown(report);
   std::fputs(markdown.c_str(), stdout);
   if (!settings.markdown.empty()) WriteFile(settings.markdown, markdown);
   if (!settings.json.empty()) WriteFile(settings.json, ToJson(report).dump(2) + "\n");
+  if (!settings.html.empty()) WriteFile(settings.html, ToHtml(report));
+  state.Finish();
   return 0;
 }
 

@@ -9,6 +9,8 @@ namespace kvt::cli {
 namespace {
 
 constexpr int32_t kMostRows = 128;  // of logits that one batch gives
+// Batches below the engine's threshold give a token the same bits as decoding it alone.
+constexpr int32_t kGreedyRows = 48;
 
 // Microseconds of processor time that this thread has had: what else runs on the machine does not count.
 double ThreadMicroseconds() {
@@ -27,11 +29,15 @@ double Fastest(int32_t repeat, const std::function<void()>& body) {
   return least;
 }
 
+void Tell(const QualityRun::Show& show, const std::string& text) {
+  if (!show(text)) throw Failure("stopped");
+}
+
 }  // namespace
 
 Codec MakeMethodCodec(const Model& model, const QualityMethod& method, std::span<const uint8_t> profile) {
   try {
-    return method.NeedsProfile() ? MakeTransform(model, profile, method.ratio)
+    return method.NeedsProfile() ? MakeProfileCodec(model, method.codec, profile, method.ratio)
                                  : MakeCodec(model, method.codec);
   } catch (const Failure& failure) {
     throw Failure("method " + method.label + ": " + failure.what(), failure.status);
@@ -40,49 +46,88 @@ Codec MakeMethodCodec(const Model& model, const QualityMethod& method, std::span
 
 std::unique_ptr<engine::Session> QualityRun::NewSession() const {
   engine::SessionOptions options;
-  options.context_tokens = settings_.context + settings_.continuation;
-  options.max_rows = std::min(settings_.continuation, kMostRows);
-  options.threads = settings_.threads;
-  return Take(engine_.NewSession(options), "session");
+  options.context_tokens = plan_.cut.lengths.front() + plan_.cut.continuation;
+  options.max_rows = std::min(plan_.cut.continuation, kMostRows);
+  options.threads = plan_.settings.threads;
+  return Take(plan_.engine.NewSession(options), "session");
 }
 
-QualityRun::Output QualityRun::Force(engine::Session& session, std::span<const int32_t> tokens) const {
+// The rows of a context. The session has the document's longest context, or is empty.
+engine::KvBlob QualityRun::Rows(engine::Session& session, const QualityContext& context,
+                                const std::string& name, const Show& show) const {
+  const std::span<const int32_t> tokens = context.context;
+  const auto shared = tokens.first(static_cast<size_t>(context.shared));
+  if (session.Length() == 0) {
+    Take(session.Prefill(shared, 0,
+                         [&](int32_t done, int32_t total) {
+                           return show("prefill, " + std::to_string(done) + " of " + std::to_string(total) +
+                                       " tokens");
+                         }),
+         name.c_str());
+  }
+  Take(session.Truncate(context.shared), "truncate");
+  if (shared.size() < tokens.size()) Take(session.Prefill(tokens.subspan(shared.size()), 0), name.c_str());
+  return Take(session.Export(0, session.Length()), "export");
+}
+
+QualityRun::Output QualityRun::Force(engine::Session& session, std::span<const int32_t> tokens,
+                                     bool keep_logits) const {
   Output output;
-  output.logits.reserve(tokens.size() * static_cast<size_t>(engine_.geometry().vocab));
-  for (size_t begin = 0; begin < tokens.size(); begin += kMostRows) {
-    const auto part = tokens.subspan(begin, std::min<size_t>(kMostRows, tokens.size() - begin));
+  const size_t rows = keep_logits ? kMostRows : kGreedyRows;
+  if (keep_logits) output.logits.reserve(tokens.size() * static_cast<size_t>(plan_.engine.geometry().vocab));
+  for (size_t begin = 0; begin < tokens.size(); begin += rows) {
+    const auto part = tokens.subspan(begin, std::min(rows, tokens.size() - begin));
     const std::vector<engine::Choice> choices = Take(session.DecodeBatch(part), "continuation");
     for (size_t row = 0; row < part.size(); ++row) {
+      output.choices.push_back(choices[row].token);
+      if (!keep_logits) continue;
       const std::span<const float> logits = session.Logits(static_cast<int32_t>(row));
       output.logits.insert(output.logits.end(), logits.begin(), logits.end());
-      output.choices.push_back(choices[row].token);
     }
   }
   return output;
 }
 
-engine::KvBlob QualityRun::Code(const Entry& entry, std::span<const int32_t> context,
+// `first`, and what the sequence makes of it token by token; `choice` is the first of that.
+std::vector<int32_t> QualityRun::Greedy(engine::Session& session, int32_t first, int32_t choice) const {
+  std::vector<int32_t> greedy = {first, choice};
+  Take(session.DecodeOne(first), "greedy output");
+  while (greedy.size() <= static_cast<size_t>(plan_.cut.continuation))
+    greedy.push_back(Take(session.DecodeOne(greedy.back()), "greedy output").token);
+  return greedy;
+}
+
+// The tokens that the sequence would put out as the full cache does, up to the first other one: as long as
+// they are equal, so is what they follow, and one pass over the full cache's output tells.
+int32_t QualityRun::EqualPrefix(engine::Session& session, std::span<const int32_t> greedy) const {
+  const std::vector<int32_t> choices = Force(session, greedy.first(greedy.size() - 1), false).choices;
+  const auto end = std::mismatch(choices.begin(), choices.end(), greedy.begin() + 1).first;
+  return static_cast<int32_t>(end - choices.begin());
+}
+
+engine::KvBlob QualityRun::Code(const MeasuredMethod& method, std::span<const int32_t> context,
                                 const engine::KvBlob& blob, MethodSample* sample) {
-  const StreamName name = NameStream(model_, context, entry.method.label);
+  const QualitySettings& settings = plan_.settings;
+  const engine::KvGeometry& geometry = plan_.engine.geometry().kv;
+  const StreamName name = NameStream(plan_.model, context, method.method.label);
   kvt_codec_report_t report;
   std::span<const uint8_t> frame;
-  sample->encode_us = Fastest(settings_.repeat, [&] {
-    frame = encoder_.Encode(entry.codec, name, blob, settings_.sinks, settings_.window, &report);
+  sample->encode_us = Fastest(settings.repeat, [&] {
+    frame = encoder_.Encode(method.codec, name, blob, settings.sinks, settings.window, &report);
   });
-  const uint64_t token_bytes = engine_.geometry().kv.token_bytes();
-  sample->sizes.raw = context.size() * token_bytes;
-  sample->sizes.exempt = (settings_.sinks + settings_.window) * token_bytes;
+  sample->sizes.raw = context.size() * geometry.token_bytes();
+  sample->sizes.exempt = (uint64_t{settings.sinks} + settings.window) * geometry.token_bytes();
   sample->sizes.frame = frame.size();
   engine::KvBlob decoded =
-      Take(engine::KvBlob::Create(engine_.geometry().kv, 0, static_cast<int32_t>(context.size())), "rows");
+      Take(engine::KvBlob::Create(geometry, 0, static_cast<int32_t>(context.size())), "rows");
   sample->decode_us =
-      Fastest(settings_.repeat, [&] { DecodePart(entry.codec, name, frame, &decoded, &report); });
+      Fastest(settings.repeat, [&] { DecodePart(method.codec, name, frame, &decoded, &report); });
   return decoded;
 }
 
 void QualityRun::Score(const Output& full, const Output& other, std::span<const int32_t> tokens,
                        const std::string& what, DocumentSample* document, MethodSample* sample) const {
-  const auto vocab = static_cast<size_t>(engine_.geometry().vocab);
+  const auto vocab = static_cast<size_t>(plan_.engine.geometry().vocab);
   const auto row = [&](const Output& output, size_t i) {
     return std::span<const float>(output.logits).subspan(i * vocab, vocab);
   };
@@ -99,34 +144,52 @@ void QualityRun::Score(const Output& full, const Output& other, std::span<const 
   if (!std::isfinite(sample->kl)) throw Failure(what + ": the engine's logits are not finite");
 }
 
-DocumentSample QualityRun::Measure(const TextDocument& document, const Show& show) {
-  const std::span<const int32_t> tokens = document.tokens;
-  const auto context = tokens.first(static_cast<size_t>(settings_.context));
-  const auto continuation = tokens.subspan(context.size(), static_cast<size_t>(settings_.continuation));
-  const std::unique_ptr<engine::Session> session = NewSession();
-  Take(session->Prefill(context, 0,
-                        [&](int32_t done, int32_t total) {
-                          show("prefill, " + std::to_string(done) + " of " + std::to_string(total) +
-                               " tokens");
-                          return true;
-                        }),
-       document.name.c_str());
-  const engine::KvBlob blob = Take(session->Export(0, settings_.context), "export");
-  const Output full = Force(*session, continuation);
-
+DocumentSample QualityRun::MeasureContext(const QualityContext& context, const engine::KvBlob& blob,
+                                          engine::Session& session, const std::string& name,
+                                          const Show& show) {
+  const std::span<const int32_t> continuation = context.continuation;
+  const auto begin = [&](const engine::KvBlob& rows) {
+    Take(session.Truncate(0), "truncate");
+    Take(session.Commit(rows), "commit");
+  };
+  begin(blob);
+  const Output full = Force(session, continuation, true);
+  std::vector<int32_t> greedy;
+  if (plan_.settings.full) {
+    Tell(show, "greedy output");
+    Take(session.Truncate(blob.tokens()), "truncate");
+    greedy = Greedy(session, continuation[0], full.choices[0]);
+  }
   DocumentSample result;
-  result.name = document.name;
-  for (const Entry& entry : methods_) {
-    show(entry.method.label);
+  result.name = name;
+  result.context = blob.tokens();
+  for (const MeasuredMethod& method : plan_.methods) {
+    Tell(show, method.method.label);
     MethodSample sample;
-    const engine::KvBlob decoded = Code(entry, context, blob, &sample);
-    const std::unique_ptr<engine::Session> fresh = NewSession();
-    Take(fresh->Commit(decoded), "commit");
-    Score(full, Force(*fresh, continuation), continuation, document.name + ", " + entry.method.label, &result,
+    begin(Code(method, context.context, blob, &sample));
+    Score(full, Force(session, continuation, true), continuation, name + ", " + method.method.label, &result,
           &sample);
+    if (!greedy.empty()) {
+      Take(session.Truncate(blob.tokens()), "truncate");
+      sample.equal_prefix = EqualPrefix(session, greedy);
+    }
     result.methods.push_back(sample);
   }
   return result;
+}
+
+std::vector<DocumentSample> QualityRun::Measure(const QualityDocument& document, const Show& show) {
+  const std::unique_ptr<engine::Session> prefill = NewSession();
+  const std::unique_ptr<engine::Session> session = NewSession();
+  std::vector<DocumentSample> samples;
+  for (const int32_t length : plan_.cut.lengths) {
+    if (!HasContext(document, length, plan_.cut)) continue;
+    const QualityContext context = CutContext(document, length, plan_.cut);
+    const engine::KvBlob blob = Rows(*prefill, context, document.name, show);
+    samples.push_back(MeasureContext(context, blob, *session, document.name, show));
+    samples.back().copy = document.copy;
+  }
+  return samples;
 }
 
 }  // namespace kvt::cli

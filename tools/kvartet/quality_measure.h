@@ -1,4 +1,5 @@
-// Measures methods on one document after another. Threads: one at a time.
+// Measures methods on one document after another. Threads: one at a time; several runs at the same time may
+// share engine, model and methods.
 #ifndef KVARTET_TOOLS_KVARTET_QUALITY_MEASURE_H_
 #define KVARTET_TOOLS_KVARTET_QUALITY_MEASURE_H_
 
@@ -10,67 +11,67 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "kvartet/documents.h"
 #include "kvartet/library.h"
 #include "kvartet/quality.h"
+#include "kvartet/quality_contexts.h"
 #include "kvartet/quality_methods.h"
-#include "kvartet/quality_metrics.h"
+#include "kvartet/quality_sample.h"
 #include "kvartet/stream_codec.h"
 
 namespace kvt::cli {
 
 Codec MakeMethodCodec(const Model& model, const QualityMethod& method, std::span<const uint8_t> profile);
 
-// A method on one document.
-struct MethodSample {
-  double kl = 0;           // mean over the scored tokens
-  double same_choice = 0;  // share of tokens whose first choice is the full cache's
-  double likelihood = 0;   // sum of negative log-likelihoods of the tokens that follow
-  Sizes sizes;
-  double encode_us = 0;  // of one thread's processor time for the whole context, the fastest of several
-  double decode_us = 0;
+// A method that is ready to be measured.
+struct MeasuredMethod {
+  QualityMethod method;
+  Codec codec;
 };
 
-struct DocumentSample {
-  std::string name;
-  double full_likelihood = 0;
-  std::vector<MethodSample> methods;  // in the order of the run's
+// What all jobs of a run share; borrowed and not changed.
+struct QualityPlan {
+  const engine::Engine& engine;
+  const Model& model;
+  const QualitySettings& settings;
+  const ContextCut& cut;
+  std::span<const MeasuredMethod> methods;
 };
 
 class QualityRun {
  public:
-  using Show = std::function<void(const std::string&)>;
+  // False ends the measurement with a Failure.
+  using Show = std::function<bool(const std::string&)>;
 
-  // Both are borrowed. The document has context + continuation tokens.
-  QualityRun(const engine::Engine& engine, const Model& model, const QualitySettings& settings)
-      : engine_(engine), model_(model), settings_(settings) {}
+  explicit QualityRun(const QualityPlan& plan) : plan_(plan) {}
 
-  void Add(const QualityMethod& method, Codec codec) { methods_.push_back({method, std::move(codec)}); }
-
-  DocumentSample Measure(const TextDocument& document, const Show& show);
+  // One sample for each context length that the document has, in the order of the cut.
+  std::vector<DocumentSample> Measure(const QualityDocument& document, const Show& show);
 
  private:
-  struct Entry {
-    QualityMethod method;
-    Codec codec;
-  };
   // What a sequence makes of the continuation: a row of logits and the first choice after each token.
   struct Output {
     std::vector<float> logits;
     std::vector<int32_t> choices;
   };
+  struct Reference {
+    Output full;
+    std::vector<int32_t> greedy;  // the continuation's first token, then what the full cache makes of it
+  };
 
   std::unique_ptr<engine::Session> NewSession() const;
-  Output Force(engine::Session& session, std::span<const int32_t> tokens) const;
-  engine::KvBlob Code(const Entry& entry, std::span<const int32_t> context, const engine::KvBlob& blob,
-                      MethodSample* sample);
+  engine::KvBlob Rows(engine::Session& session, const QualityContext& context, const std::string& name,
+                      const Show& show) const;
+  Output Force(engine::Session& session, std::span<const int32_t> tokens, bool keep_logits) const;
+  std::vector<int32_t> Greedy(engine::Session& session, int32_t first, int32_t choice) const;
+  int32_t EqualPrefix(engine::Session& session, std::span<const int32_t> greedy) const;
+  engine::KvBlob Code(const MeasuredMethod& method, std::span<const int32_t> context,
+                      const engine::KvBlob& blob, MethodSample* sample);
   void Score(const Output& full, const Output& other, std::span<const int32_t> tokens,
              const std::string& what, DocumentSample* document, MethodSample* sample) const;
+  DocumentSample MeasureContext(const QualityContext& context, const engine::KvBlob& blob,
+                                engine::Session& session, const std::string& name, const Show& show);
 
-  const engine::Engine& engine_;
-  const Model& model_;
-  const QualitySettings& settings_;
-  std::vector<Entry> methods_;
+  const QualityPlan plan_;
   PartEncoder encoder_;
 };
 

@@ -14,12 +14,16 @@ struct QualityMethod {
   std::string codec;
   uint32_t ratio = 0;  // 0: the codec has none
 
-  bool NeedsProfile() const { return codec == "transform"; }
+  bool NeedsProfile() const { return ratio != 0; }
 };
 
-// Throws Failure that names the method: without a name, with a ratio that is not a number from 4 to 32 or
-// that the codec does not take, or named twice. A name that no codec has shows when the codec is made.
+// Throws Failure that names the method: without a name, with a ratio that is not a whole number or that the
+// codec does not take, or named twice. A name that no codec has shows when the codec is made.
 std::vector<QualityMethod> ParseMethods(const std::vector<std::string>& texts);
+
+// Where the codec's method was published, for example "KIVI, arXiv 2402.02750"; empty when it is our own or
+// nobody's.
+std::string PublishedAs(const std::string& codec);
 
 }  // namespace kvt::cli
 

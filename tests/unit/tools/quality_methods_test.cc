@@ -31,6 +31,34 @@ TEST(QualityMethods, NamesAndRatios) {
   EXPECT_EQ(methods[2].label, "transform@16");
 }
 
+TEST(QualityMethods, EachCodecHasItsRatios) {
+  const std::vector<QualityMethod> methods = ParseMethods({"dense", "dense@96", "kvtc", "kvtc@64"});
+  EXPECT_EQ(methods[0].label, "dense@20");
+  EXPECT_EQ(methods[1].ratio, 96u);
+  EXPECT_EQ(methods[2].label, "kvtc@16");
+  EXPECT_TRUE(methods[3].NeedsProfile());
+  EXPECT_THAT(Refusal({"dense@7"}), HasSubstr("'dense@7': the ratio must be a whole number from 8 to 96"));
+  EXPECT_THAT(Refusal({"kvtc@65"}), HasSubstr("'kvtc@65': the ratio must be a whole number from 4 to 64"));
+}
+
+TEST(QualityMethods, NamesWithoutRatio) {
+  const std::vector<std::string> names = {"cachegen", "nested",     "kivi8",   "fp8",
+                                          "fp8_e5m2", "rotated4v2", "lossless"};
+  const std::vector<QualityMethod> methods = ParseMethods(names);
+  for (size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(methods[i].label, names[i]);
+    EXPECT_FALSE(methods[i].NeedsProfile());
+  }
+}
+
+TEST(QualityMethods, Papers) {
+  EXPECT_THAT(PublishedAs("kivi2"), HasSubstr("2402.02750"));
+  EXPECT_THAT(PublishedAs("rotated4v2"), HasSubstr("2504.19874"));
+  EXPECT_THAT(PublishedAs("kvtc"), HasSubstr("2511.01815"));
+  EXPECT_THAT(PublishedAs("cachegen"), HasSubstr("2310.07240"));
+  EXPECT_EQ(PublishedAs("dense"), "");
+}
+
 TEST(QualityMethods, RefusalsNameTheMethod) {
   EXPECT_THAT(Refusal({}), HasSubstr("no codec"));
   EXPECT_THAT(Refusal({""}), HasSubstr("names no codec"));

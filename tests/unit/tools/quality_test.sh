@@ -47,6 +47,55 @@ frame = sizes["transform@8"]["frame_bytes"]
 near("transform@8: ratio with the profile", one, sizes["raw"]["raw_bytes"] / (frame + os.path.getsize(sys.argv[2])), 1e-9)
 PY
 
+# Several lengths, a copy probe and all columns, two documents at the same time.
+"${quality[@]}" --full --context-lengths 256,320 --continuation 16 "$work/text.txt" --copy "$work/text.txt" --jobs 2 \
+  --methods raw,int8,kivi2 --json "$work/full.json" --markdown "$work/full.md" --html "$work/full.html" >/dev/null
+python3 - "$work/full.json" "$work/full.html" <<'PY'
+import json, sys
+
+report = json.load(open(sys.argv[1], encoding="utf-8"))
+page = open(sys.argv[2], encoding="utf-8").read()
+assert report["contexts"] == [256, 320]
+assert [(row["context"], row["method"]) for row in report["methods"]] == [
+    (context, method) for context in (256, 320) for method in ("raw", "int8", "kivi2")]
+for row in report["methods"]:
+    what = f"{row['method']} at {row['context']}"
+    assert row["texts"] == 1 and row["copies"] == 1, what
+    assert 0 <= row["equal_prefix"] <= 16 and 0 <= row["copy_equal_prefix"] <= 16, what
+    assert row["memory_bytes"]["encode"] > 0, what
+    if row["method"] == "raw":
+        assert row["kl"] == 0 and row["copy_kl"] == 0, what
+        assert row["equal_prefix"] == 16 and row["copy_equal_prefix"] == 16, f"{what}: greedy output differs"
+    else:
+        assert row["kl"] > 0 and row["copy_kl"] > 0, what
+assert [document["copy"] for document in report["documents"]] == [False, False, True, True]
+assert page.count("<svg") == 10 and "http" not in page
+PY
+
+# An interrupted run goes on with what it has.
+many=("${quality[@]}" "${lengths[@]}" --methods "int8,kivi2")
+for number in 1 2 3; do tail -n "+$number" "$work/text.txt" >"$work/text$number.txt"; done
+"${many[@]}" "$work"/text[1-3].txt --state "$work/state" >/dev/null 2>&1 &
+job=$!
+while kill -0 "$job" 2>/dev/null && [ ! -f "$work/state.kept" ]; do
+  if [ -f "$work/state" ] && [ "$(grep -c '' "$work/state")" -ge 2 ]; then
+    kill -KILL "$job"
+    mv "$work/state" "$work/state.kept"
+  fi
+  sleep 0.02
+done
+wait "$job" 2>/dev/null || true
+"${many[@]}" "$work"/text[1-3].txt --json "$work/whole.json" >/dev/null
+"${many[@]}" "$work"/text[1-3].txt --state "$work/state.kept" --json "$work/resumed.json" >/dev/null 2>"$work/stages"
+grep -qE '^[12] of 3 documents are done' "$work/stages"
+test ! -e "$work/state.kept"
+python3 - "$work/whole.json" "$work/resumed.json" <<'PY'
+import json, sys
+
+whole, resumed = (json.load(open(path, encoding="utf-8"))["documents"] for path in sys.argv[1:])
+assert len(whole) == 3 and whole == resumed, "a run that was interrupted gives other results"
+PY
+
 # refused WORDS ARGUMENTS...: the command fails and says so.
 refused() {
   local words="$1" status=0
@@ -72,6 +121,11 @@ refused "--documents is 2, there are 1 documents" "$work/text.txt" --methods int
 refused "--profile $work/torn: kvt_profile_fingerprint: KVT_ERR_CORRUPT" "$work/text.txt" --methods transform@8 --profile "$work/torn"
 refused "$work/none: cannot be read" "$work/text.txt" --methods transform@8 --profile "$work/none"
 refused "--profile $work/profile: kvt_codec_create: KVT_ERR_INVALID_ARGUMENT" "$work/text.txt" --methods transform@4 --profile "$work/profile"
+refused "'dense@7': the ratio must be a whole number from 8 to 96" "$work/text.txt" --methods dense@7
+refused "is not the state of this run" "$work/text.txt" --methods int8 --state "$work/text.txt"
+refused "excludes --group-layers" "$work/text.txt" --methods int8 --group-layers 2 --profile "$work/profile"
+lengths=(--context 256 --continuation 96)
+refused "needs a context of 304 tokens or more" --copy "$work/text.txt" --methods int8
 lengths=(--context 9000)
 refused "more than the model's context" "$work/text.txt" --methods int8
 refused "not a GGUF file" "$work/text.txt" --methods int8 --model "$work/text.txt"
