@@ -89,6 +89,10 @@ Rows LoadKeys(const Model& model, const View& view, uint32_t layer, uint32_t hea
   return keys;
 }
 
+float LogitScale(const Model& model, float given) {
+  return given > 0 ? given : 1 / std::sqrt(static_cast<float>(model.head_dim(KVT_STREAM_K)));
+}
+
 std::vector<float> Packed(const Rows& rows) {
   std::vector<float> panels(kernels::PanelFloats(rows.count(), rows.width));
   kernels::PackPanels(rows.values.data(), rows.count(), rows.width, panels.data());
@@ -157,14 +161,6 @@ Rows Attention::Gather(uint32_t layer, uint32_t head, const Rows& keys) const {
   return logits;
 }
 
-Rows Attention::Of(uint32_t layer, uint32_t head, const Rows& keys, float scale) const {
-  Rows rows = Gather(layer, head, keys);
-  if (!from_queries()) return rows;
-  for (size_t i = 0; i < rows.count(); ++i)
-    Softmax(rows.row(i), Seen(static_cast<uint32_t>(i % given_.rows)), rows.width, scale);
-  return rows;
-}
-
 Rows Attention::HighestOf(uint32_t layer, uint32_t head, const Rows& keys, float scale) const {
   const Rows all = Gather(layer, head, keys);
   Rows highest;
@@ -187,9 +183,8 @@ Rows Attention::HighestOf(uint32_t layer, uint32_t head, const Rows& keys, float
   return highest;
 }
 
-std::vector<float> Attention::MassOf(uint32_t layer, uint32_t head, const Rows& keys, float scale,
-                                     uint32_t distance) const {
-  std::vector<float> mass(tokens_);
+template <typename Body>
+void Attention::ForEachRow(uint32_t layer, uint32_t head, const Rows& keys, const Body& body) const {
   const std::vector<float> packed = Packed(keys);
   const size_t width = from_queries() ? keys.width : tokens_;
   std::vector<float> queries(from_queries() ? kRowsTogether * width : 0), rows(kRowsTogether * tokens_);
@@ -206,22 +201,44 @@ std::vector<float> Attention::MassOf(uint32_t layer, uint32_t head, const Rows& 
         kernels::DotPanels(queries.data(), count, packed.data(), Seen(begin + count - 1), width, rows.data(),
                            tokens_);
       }
-      for (uint32_t r = 0; r < count; ++r) {
-        const uint32_t token = row_tokens_[begin + r];
-        float* row = rows.data() + r * tokens_;
-        const size_t far = token < distance ? 0 : token - distance + 1;
-        float factor = 1;
-        if (from_queries()) {
-          const float sum = far == 0 ? 0 : kernels::ExpRow(row, token + 1, scale);
-          factor = sum > 0 ? 1 / sum : 0;
-        } else {
-          std::transform(row, row + far, row, [](float value) { return std::clamp(value, 0.0f, 1.0f); });
-        }
-        kernels::AddScaled(row, far, factor, mass.data());
-      }
+      for (uint32_t r = 0; r < count; ++r) body(row_tokens_[begin + r], rows.data() + r * tokens_);
     }
   }
+}
+
+std::vector<float> Attention::MassOf(uint32_t layer, uint32_t head, const Rows& keys, float scale,
+                                     uint32_t distance) const {
+  std::vector<float> mass(tokens_);
+  ForEachRow(layer, head, keys, [&](uint32_t token, float* row) {
+    if (token < distance) return;
+    const size_t far = size_t{token} - distance + 1;
+    float factor = 1;
+    if (from_queries()) {
+      const float sum = kernels::ExpRow(row, size_t{token} + 1, scale);
+      factor = sum > 0 ? 1 / sum : 0;
+    } else {
+      std::transform(row, row + far, row, [](float value) { return std::clamp(value, 0.0f, 1.0f); });
+    }
+    kernels::AddScaled(row, far, factor, mass.data());
+  });
   return mass;
+}
+
+double Attention::SparsityOf(uint32_t layer, uint32_t head, const Rows& keys, float scale,
+                             float least) const {
+  double shares = 0;
+  ForEachRow(layer, head, keys, [&](uint32_t token, float* row) {
+    const size_t seen = size_t{token} + 1;
+    float most = 1;
+    if (from_queries()) {
+      kernels::ExpRow(row, seen, scale);
+    } else {
+      most = *std::max_element(row, row + seen);
+    }
+    const auto few = std::count_if(row, row + seen, [&](float weight) { return weight < least * most; });
+    shares += static_cast<double>(few) / static_cast<double>(seen);
+  });
+  return shares / (static_cast<double>(group_) * given_.rows);
 }
 
 }  // namespace kvt

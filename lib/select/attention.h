@@ -25,6 +25,9 @@ struct Rows {
 // KVT_ERR_UNSUPPORTED for keys of fp8.
 Status CheckKeys(const View& view);
 
+// What logits are multiplied by: `given`, or 1 / sqrt(k_dim) when that is 0.
+float LogitScale(const Model& model, float given);
+
 // The keys of a layer and KV head as floats; NaN is 0 and everything beyond the finite f32 its bound.
 Rows LoadKeys(const Model& model, const View& view, uint32_t layer, uint32_t head);
 
@@ -45,16 +48,16 @@ class Attention {
   // The token of each row, ascending.
   const std::vector<uint32_t>& row_tokens() const { return row_tokens_; }
 
-  // Each query head's attention to each token: for each query a row, for heads of `head`'s group one after
-  // another. `keys` are read for queries only.
-  Rows Of(uint32_t layer, uint32_t head, const Rows& keys, float scale) const;
-  // The same with one row a query: the heads' highest logits, or of given rows the highest attention; then
-  // made to sum to 1.
-  Rows HighestOf(uint32_t layer, uint32_t head, const Rows& keys, float scale) const;
-  // The attention that each token gets from queries at least `distance` tokens later, summed over the heads
-  // of `head`'s group.
+  // The attention that each token gets from queries at least `distance` tokens later, summed over queries and
+  // the heads of `head`'s group. `keys` are read for queries only.
   std::vector<float> MassOf(uint32_t layer, uint32_t head, const Rows& keys, float scale,
                             uint32_t distance) const;
+  // Attention of the whole group, one row a query: the heads' highest logits, or of given rows the highest
+  // attention; then made to sum to 1.
+  Rows HighestOf(uint32_t layer, uint32_t head, const Rows& keys, float scale) const;
+  // Of the tokens that a query sees, the share that get less than `least` times what the one most looked at
+  // gets; the mean over queries and the heads of `head`'s group.
+  double SparsityOf(uint32_t layer, uint32_t head, const Rows& keys, float scale, float least) const;
 
  private:
   Attention(const kvt_attention_t& given, uint32_t head_begin, uint32_t group, uint64_t tokens,
@@ -68,6 +71,10 @@ class Attention {
   const float* Row(uint32_t layer, uint32_t query_head, uint32_t row) const;
   // Logits of queries, or rows as they are given.
   Rows Gather(uint32_t layer, uint32_t head, const Rows& keys) const;
+  // Calls body(token, row) for each query of the group: its token, and its logits or its row as it is given,
+  // to be changed at will, over the tokens that it sees.
+  template <typename Body>
+  void ForEachRow(uint32_t layer, uint32_t head, const Rows& keys, const Body& body) const;
   // Tokens that the query of a row sees.
   uint64_t Seen(uint32_t row) const { return uint64_t{row_tokens_[row]} + 1; }
 

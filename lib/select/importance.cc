@@ -49,8 +49,7 @@ std::vector<double> Importance::Weights(const Model& model, const View& view,
       steps == 0 ? 1 : static_cast<double>(queries.back() - queries.front()) / static_cast<double>(steps);
   const double shrinkage = double{options_.shrinkage} / gap;
   const size_t sinks = std::min<size_t>(options_.sinks, tokens - 1);
-  const float scale =
-      options_.scale > 0 ? options_.scale : 1 / std::sqrt(static_cast<float>(model.head_dim(KVT_STREAM_K)));
+  const float scale = LogitScale(model, options_.scale);
   std::vector<double> weights(tokens), rates(tokens);
   for (uint32_t layer = attention.layer_begin(); layer < attention.layer_end(); ++layer) {
     for (uint32_t head = view.head_begin(); head < view.head_end(); ++head) {

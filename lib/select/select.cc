@@ -83,13 +83,18 @@ std::vector<float> Selector::Scores(const Model& model, const View& view, const 
   const bool rkv = options_.policy == KVT_SELECT_RKV;
   Rows keys;
   if (rkv || attention.from_queries()) keys = LoadKeys(model, view, layer, head);
-  const float scale =
-      options_.scale > 0 ? options_.scale : 1 / std::sqrt(static_cast<float>(model.head_dim(KVT_STREAM_K)));
-  Rows rows = rkv ? attention.HighestOf(layer, head, keys, scale) : attention.Of(layer, head, keys, scale);
+  const float scale = LogitScale(model, options_.scale);
   const size_t candidates = view.tokens() - std::min<uint64_t>(options_.window, view.tokens());
-  std::vector<float> scores(candidates);
-  for (size_t r = 0; r < rows.count(); ++r) {
-    for (size_t t = 0; t < candidates; ++t) scores[t] += rows.row(r)[t] / static_cast<float>(rows.count());
+  std::vector<float> scores;
+  if (rkv) {
+    const Rows rows = attention.HighestOf(layer, head, keys, scale);
+    scores.resize(candidates);
+    for (size_t r = 0; r < rows.count(); ++r) {
+      for (size_t t = 0; t < candidates; ++t) scores[t] += rows.row(r)[t] / static_cast<float>(rows.count());
+    }
+  } else {
+    scores = attention.MassOf(layer, head, keys, scale, /*distance=*/0);
+    scores.resize(candidates);
   }
   Pool(&scores);
   if (!rkv) return scores;

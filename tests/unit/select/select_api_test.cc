@@ -31,13 +31,16 @@ class SelectApiTest : public testing::Test {
     return kvt_select_tokens(model_, scene_.memory().description(), &scene_.attention(), &options_, tokens,
                              cap, needed);
   }
+  static std::string LastError() {
+    char message[KVT_ERROR_TEXT_MAX + 1] = "";
+    kvt_last_error(message, KVT_ERROR_TEXT_MAX, nullptr);
+    return message;
+  }
   void ExpectRefused(kvt_status_t status, const char* text) {
     uint32_t tokens[200];
     size_t needed = 0;
     EXPECT_EQ(Call(tokens, 200, &needed), status);
-    char message[KVT_ERROR_TEXT_MAX + 1] = "";
-    kvt_last_error(message, KVT_ERROR_TEXT_MAX, nullptr);
-    EXPECT_THAT(message, HasSubstr(text));
+    EXPECT_THAT(LastError(), HasSubstr(text));
   }
 
   Scene scene_{64, 6};
@@ -158,9 +161,7 @@ TEST_F(SelectApiTest, RefusesImportanceOptionsByName) {
     EXPECT_EQ(kvt_token_importance(model_, scene_.memory().description(), &scene_.attention(), &options,
                                    nullptr, 0, &needed),
               KVT_ERR_INVALID_ARGUMENT);
-    char message[KVT_ERROR_TEXT_MAX + 1] = "";
-    kvt_last_error(message, KVT_ERROR_TEXT_MAX, nullptr);
-    EXPECT_THAT(message, HasSubstr(text));
+    EXPECT_THAT(LastError(), HasSubstr(text));
   };
   refuse([](auto* o) { o->shrinkage = -1; }, "shrinkage is -1");
   refuse([](auto* o) { o->shrinkage = NAN; }, "shrinkage is nan");
@@ -185,6 +186,96 @@ TEST_F(SelectApiTest, NeedsAttentionAndKeysThatCompute) {
   scene_.GiveRows();
   EXPECT_EQ(kvt_select_tokens(model_, fp8.description(), &scene_.attention(), &options_, nullptr, 0, &needed),
             KVT_OK);
+}
+
+TEST_F(SelectApiTest, MergesCopyOutAndApply) {
+  size_t needed = 0;
+  ASSERT_EQ(Call(nullptr, 0, &needed), KVT_OK);
+  std::vector<uint32_t> tokens(needed);
+  ASSERT_EQ(Call(tokens.data(), tokens.size(), &needed), KVT_OK);
+  kvt_merge_options_t options;
+  kvt_merge_options_init(&options, sizeof options);
+  const auto call = [&](size_t count, kvt_merge_t* merges, size_t cap) {
+    return kvt_select_merges(model_, scene_.memory().description(), &scene_.attention(), &options,
+                             tokens.data(), count, merges, cap, &needed);
+  };
+  ASSERT_EQ(call(tokens.size(), nullptr, 0), KVT_OK);
+  ASSERT_GT(needed, 1u);
+  std::vector<kvt_merge_t> merges(needed);
+  EXPECT_EQ(call(tokens.size(), merges.data(), needed - 1), KVT_ERR_BUFFER_TOO_SMALL);
+  ASSERT_EQ(call(tokens.size(), merges.data(), needed), KVT_OK);
+  EXPECT_EQ(kvt_merges_apply(model_, scene_.memory().description(), tokens.data(), tokens.size(),
+                             merges.data(), merges.size()),
+            KVT_OK);
+  EXPECT_EQ(call(tokens.size() - 1, nullptr, 0), KVT_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(call(0, nullptr, 0), KVT_ERR_INVALID_ARGUMENT);
+  std::swap(tokens[3], tokens[4]);
+  EXPECT_EQ(call(tokens.size(), nullptr, 0), KVT_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(kvt_merges_apply(model_, scene_.memory().description(), nullptr, 1, nullptr, 0),
+            KVT_ERR_INVALID_ARGUMENT);
+  for (const auto& [change, text] : std::vector<std::pair<void (*)(kvt_merge_options_t*), const char*>>{
+           {[](auto* o) { o->scope = 3; }, "scope is 3"},
+           {[](auto* o) { o->window = 0; }, "window is 0"},
+           {[](auto* o) { o->span = 0; }, "span is 0"},
+           {[](auto* o) { o->span = 1025; }, "span is 1025"},
+           {[](auto* o) { o->scale = NAN; }, "scale is nan"},
+           {[](auto* o) { o->reserved = 1; }, "reserved is 1"}}) {
+    kvt_merge_options_init(&options, sizeof options);
+    change(&options);
+    EXPECT_EQ(call(tokens.size(), nullptr, 0), KVT_ERR_INVALID_ARGUMENT);
+    EXPECT_THAT(LastError(), HasSubstr(text));
+  }
+}
+
+TEST_F(SelectApiTest, ThoughtsCopyOut) {
+  kvt_thought_options_t options;
+  kvt_thought_options_init(&options, sizeof options);
+  size_t needed = 0;
+  float sparsity[2] = {-1, -1};
+  const auto measure = [&](size_t cap) {
+    return kvt_thought_sparsity(model_, scene_.memory().description(), &scene_.attention(), &options,
+                                sparsity, cap, &needed);
+  };
+  EXPECT_EQ(measure(1), KVT_ERR_BUFFER_TOO_SMALL);
+  EXPECT_EQ(needed, 2u);
+  EXPECT_EQ(sparsity[0], -1);
+  ASSERT_EQ(measure(2), KVT_OK);
+  EXPECT_GE(sparsity[1], 0);
+  kvt_thought_t thoughts[2] = {};
+  for (kvt_thought_t& thought : thoughts) {
+    thought.kind = KVT_THOUGHT_TRANSITION;
+    thought.length = thought.held = 30;
+  }
+  EXPECT_EQ(kvt_thoughts_step(&options, nullptr, 1), KVT_ERR_INVALID_ARGUMENT);
+  ASSERT_EQ(kvt_thoughts_step(&options, thoughts, 2), KVT_OK);
+  EXPECT_EQ(thoughts[0].keep, 15u);
+  EXPECT_EQ(thoughts[1].keep, 30u);
+  const auto choose = [&](uint32_t* tokens, size_t cap) {
+    return kvt_select_thoughts(model_, scene_.memory().description(), &options, thoughts, 2, tokens, cap,
+                               &needed);
+  };
+  ASSERT_EQ(choose(nullptr, 0), KVT_OK);
+  ASSERT_EQ(needed, 4u * 49);
+  std::vector<uint32_t> tokens(needed);
+  EXPECT_EQ(choose(tokens.data(), needed - 1), KVT_ERR_BUFFER_TOO_SMALL);
+  ASSERT_EQ(choose(tokens.data(), needed), KVT_OK);
+  float low = 7, high = 7;
+  EXPECT_EQ(kvt_thought_thresholds(sparsity, 2, &low, &high), KVT_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(low, 7);
+  EXPECT_EQ(kvt_thought_thresholds(sparsity, 2, nullptr, &high), KVT_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(kvt_thought_thresholds(sparsity, 2, &low, nullptr), KVT_ERR_INVALID_ARGUMENT);
+  for (const auto& [change, text] : std::vector<std::pair<void (*)(kvt_thought_options_t*), const char*>>{
+           {[](auto* o) { o->scope = 3; }, "scope is 3"},
+           {[](auto* o) { o->budget = 0; }, "budget is 0"},
+           {[](auto* o) { o->least = 0; }, "least is 0"},
+           {[](auto* o) { o->least = NAN; }, "least is nan"},
+           {[](auto* o) { o->scale = -1; }, "scale is -1"},
+           {[](auto* o) { o->prefix = 5; }, "prefix 5"}}) {
+    kvt_thought_options_init(&options, sizeof options);
+    change(&options);
+    EXPECT_NE(choose(nullptr, 0), KVT_OK);
+    EXPECT_THAT(LastError(), HasSubstr(text));
+  }
 }
 
 }  // namespace

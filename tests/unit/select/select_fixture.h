@@ -60,6 +60,40 @@ class Scene {
     return weights;
   }
 
+  // What a query head reads when only `kept` tokens are there, in double.
+  std::vector<double> Output(uint32_t layer, uint32_t head, uint32_t row, const std::vector<uint32_t>& kept) {
+    const std::vector<double> weights = Reference(layer, head, row);
+    std::vector<double> output(model_->head_dim(1));
+    double sum = 0;
+    for (const uint32_t t : kept) {
+      sum += weights[t];
+      for (uint32_t e = 0; e < output.size(); ++e)
+        output[e] += weights[t] * double{memory_.Get(layer, 1, t, head / kGroup, e)};
+    }
+    for (double& value : output) value /= sum;
+    return output;
+  }
+  // The mean squared error of what the queries of a KV head read from `kept`, against `full`.
+  double OutputError(uint32_t layer, uint32_t kv_head, const std::vector<uint32_t>& kept,
+                     const std::vector<std::vector<double>>& full) {
+    double error = 0;
+    for (size_t i = 0; i < full.size(); ++i) {
+      const uint32_t head = kv_head * kGroup + static_cast<uint32_t>(i / rows_);
+      const auto output = Output(layer, head, static_cast<uint32_t>(i % rows_), kept);
+      for (size_t e = 0; e < output.size(); ++e) error += (output[e] - full[i][e]) * (output[e] - full[i][e]);
+    }
+    return error / static_cast<double>(full.size());
+  }
+  // What they read from all tokens.
+  std::vector<std::vector<double>> FullOutputs(uint32_t layer, uint32_t kv_head) {
+    std::vector<uint32_t> all(tokens_);
+    for (uint32_t t = 0; t < tokens_; ++t) all[t] = t;
+    std::vector<std::vector<double>> outputs;
+    for (uint32_t head = kv_head * kGroup; head < (kv_head + 1) * kGroup; ++head)
+      for (uint32_t row = 0; row < rows_; ++row) outputs.push_back(Output(layer, head, row, all));
+    return outputs;
+  }
+
   // The same statistics as rows of attention.
   void GiveRows() {
     given_.clear();
