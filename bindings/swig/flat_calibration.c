@@ -81,8 +81,8 @@ int64_t kvtf_calibration_add(int64_t calibration, const uint8_t* view, size_t vi
   const flat_view_args_t args = FLAT_VIEW_ARGS(memory, memory_cap);
   int64_t result = FlatViewBuild(&built, &found->rows, &args, FLAT_ERROR);
   if (result == 0) {
-    const kvt_status_t status =
-        kvt_calibration_add(found->calibration, &built.view, (uint64_t)token_begin, (uint64_t)token_count);
+    const kvt_status_t status = kvt_calibration_add(found->calibration, &built.view, (uint64_t)token_begin,
+                                                    (uint64_t)token_count, NULL);
     result = FlatResult(status, 0, FLAT_ERROR);
     FlatViewFree(&built);
   }

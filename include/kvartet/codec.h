@@ -26,10 +26,18 @@ typedef struct kvt_codec_options {
   size_t name_len;
   const uint8_t* profile; /* transform: a profile's bytes (experimental.h), copied */
   size_t profile_len;
-  uint32_t ratio;     /* transform: raw bytes of coded tokens to their stored bytes, 4 to 32, and not below
-                         what the profile was calibrated for; default 16 */
-  uint32_t reserved2; /* 0 */
+  uint32_t ratio;  /* transform, dense: raw bytes of coded tokens to their stored bytes; 4 to 32 (dense: 8 to
+                      96), and not below what the profile was calibrated for. 0, the default: 16 (dense: 20) */
+  uint32_t exempt; /* dense: KVT_EXEMPT_*; 0, the default: FINER; others: 0 */
 } kvt_codec_options_t;
+
+/* How dense keeps exempt tokens, in kvt_codec_options_t.exempt; other codecs keep them raw. */
+enum {
+  KVT_EXEMPT_RAW = 1,
+  KVT_EXEMPT_INT8 = 2, /* as codec int8 */
+  KVT_EXEMPT_FINER = 3 /* the first ones and the last 32 as codec int8, the others coded with a quarter of the
+                          step */
+};
 
 /* Fills defaults. Threads: any. Blocks: no. Since: 0.1. */
 KVT_API void kvt_codec_options_init(kvt_codec_options_t* options, size_t struct_size);
@@ -37,6 +45,11 @@ KVT_API void kvt_codec_options_init(kvt_codec_options_t* options, size_t struct_
 /* Creates a codec for a model.
  * - raw: rows as the model's element type, bit-exact.
  * - lossless: the same, bit-exact, in fewer bytes where its coding pays.
+ * - nested_coarse, nested_rest: lossless in two frames. The coarse one has signs, exponents and one bit of
+ * the mantissas, and decodes alone. The other one, decoded into a view that holds what the coarse one gave,
+ * makes the rows bit-exact; KVT_ERR_MISMATCH when the view does not hold that. NaN and infinities stay.
+ * - cachegen: of each ten tokens one in 8 bits, the others as differences to it, coarser in later layers,
+ *   entropy coded (CacheGen, arXiv 2310.07240).
  * - int8: symmetric, one f16 scale per token and head.
  * - fp8, fp8_e5m2: E4M3 or E5M2, one f16 scale per token and head.
  * - kivi2, kivi4, kivi8: asymmetric 2, 4 or 8 bits; K per channel over groups of tokens, V per token over
@@ -45,6 +58,8 @@ KVT_API void kvt_codec_options_init(kvt_codec_options_t* options, size_t struct_
  *   kept (TurboQuant, arXiv 2504.19874). rotated4v2 and the like give V another width.
  * - transform: a calibrated projection of groups of layers, and static bits for each of its components; a
  *   frame's layers are whole groups of the profile, and its heads are the profile's.
+ * - dense: the same projection, one step for all components, trellis-coded quantisation and range coding; its
+ *   ratio is what calibration found, that of other text differs.
  *
  * NaN and infinities in lossy codecs: NaN decodes as 0 and infinities as the largest finite value of their
  * group's type, and both are counted; raw keeps every bit.
@@ -75,6 +90,9 @@ typedef struct kvt_frame_spec {
   uint8_t key[KVT_KEY_BYTES]; /* of the block or run; all zero: unnamed */
   uint8_t namespace_digest[KVT_NAMESPACE_DIGEST_BYTES];
   /* The position checked is the view's first_position + token_begin. */
+  const int8_t* importance; /* encode by dense: how much finer than others a token's step is, token_count
+                               values in quarters of an octave, from -8 (4 times finer) to 2; see
+                               kvt_token_importance. NULL, the default: all 0. Decode: ignored */
 } kvt_frame_spec_t;
 
 /* Fills defaults: zero key and digest, all layers of the view, no exempt tokens. Threads: any. Blocks: no.

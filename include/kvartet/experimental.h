@@ -50,11 +50,35 @@ KVT_API void kvt_calibration_destroy(kvt_calibration_t calibration);
 
 /* Adds tokens [token_begin, token_begin + token_count) of a view, one document's. Tokens at positions 0 to 3
  * do not enter.
+ * @param importance  what encoders will be given with such tokens (kvt_frame_spec_t.importance): token_count
+ * values from -8 to 2, or NULL for zeros. The tables of codec dense fit it.
  * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_OUT_OF_RANGE; KVT_ERR_MISMATCH (layers or heads are not
  * the calibration's); KVT_ERR_UNSUPPORTED; KVT_ERR_UNAVAILABLE; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE.
  * Threads: any. Blocks: no (computes). Since: 0.1. */
 KVT_API kvt_status_t kvt_calibration_add(kvt_calibration_t calibration, const kvt_view_t* view,
-                                         uint64_t token_begin, uint64_t token_count);
+                                         uint64_t token_begin, uint64_t token_count,
+                                         const int8_t* importance);
+
+/* Sets what an error of a KV head's vector costs: e^T M e for an error e of one token's vector in a stream
+ * and layer. For K in the frame where RoPE is undone: the mean of q q^T over the queries that read the head,
+ * times what its values are worth; for V: W^T W, summed over the slices W of the output projection that read
+ * it (docs/transform.md). Heads that are not set count all elements alike. A thousandth of the mean of M's
+ * diagonal is added to its diagonal. Saving does not keep it; set it again after restoring.
+ * @param matrix  symmetric positive semidefinite, by rows, head_dim x head_dim floats; count says how many.
+ * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_OUT_OF_RANGE (stream, layer or head are not the
+ * calibration's); KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: any. Blocks: no (computes). Since:
+ * 0.1. */
+KVT_API kvt_status_t kvt_calibration_set_metric(kvt_calibration_t calibration, uint32_t stream,
+                                                uint32_t layer, uint32_t head, const float* matrix,
+                                                size_t count);
+
+/* Sets what a unit of error, in the metric, costs in one layer of a stream beside others: what it changes in
+ * the model's output, measured. Only quotients matter; they are clipped to 1/1000 and 1,000 of their
+ * geometric mean. Layers that are not set have that mean. Saving does not keep it.
+ * @param weight  finite and above 0.
+ * @return as kvt_calibration_set_metric. Threads: any. Blocks: no. Since: 0.1. */
+KVT_API kvt_status_t kvt_calibration_set_weight(kvt_calibration_t calibration, uint32_t stream,
+                                                uint32_t layer, float weight);
 
 typedef struct kvt_calibration_info {
   uint32_t struct_size;

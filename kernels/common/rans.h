@@ -91,17 +91,19 @@ class RansEncoder {
   // Every symbol is in the table.
   void Add(const RansCode codes[kRansSymbols], const uint8_t* symbols, size_t count) {
     const size_t mask = states_ - 1;
-    for (size_t i = count; i-- > 0;) {
-      const RansCode& code = codes[symbols[i]];
-      uint32_t x = x_[i & mask];
-      const auto word = static_cast<uint16_t>(x);
-      std::memcpy(next_ - kRansWordBytes, &word, sizeof word);
-      const uint32_t full = x >= code.limit ? 1 : 0;
-      next_ -= full * kRansWordBytes;
-      x >>= full * 16;
-      const auto quotient = static_cast<uint32_t>((uint64_t{x} * code.reciprocal >> 32) >> code.shift);
-      x_[i & mask] = x + code.bias + quotient * code.complement;
-    }
+    for (size_t i = count; i-- > 0;) AddOne(codes[symbols[i]], i & mask);
+  }
+
+  // One symbol, by the state that is given.
+  void AddOne(const RansCode& code, size_t state) {
+    uint32_t x = x_[state];
+    const auto word = static_cast<uint16_t>(x);
+    std::memcpy(next_ - kRansWordBytes, &word, sizeof word);
+    const uint32_t full = x >= code.limit ? 1 : 0;
+    next_ -= full * kRansWordBytes;
+    x >>= full * 16;
+    const auto quotient = static_cast<uint32_t>((uint64_t{x} * code.reciprocal >> 32) >> code.shift);
+    x_[state] = x + code.bias + quotient * code.complement;
   }
 
   // Writes the states before the words; returns the stream's first byte.
@@ -149,6 +151,26 @@ inline bool RansAtEnd(const RansStream& stream) {
   return true;
 }
 
+// The next symbol, of 2^bits entries, by the state that is given.
+inline uint32_t RansNext(const uint32_t* entries, uint32_t bits, RansStream* stream, size_t index) {
+  const uint32_t state = stream->x[index];
+  const uint32_t entry = entries[state & ((1u << bits) - 1)];
+  uint32_t x = (entry >> 12 & 0xfff) * (state >> bits) + (entry & 0xfff);
+  if (x < kRansLow) {
+    uint16_t word = 0;
+    if (stream->words != 0) {
+      std::memcpy(&word, stream->next, sizeof word);
+      stream->next += kRansWordBytes;
+      --stream->words;
+    } else {
+      stream->missing = true;
+    }
+    x = x << 16 | word;
+  }
+  stream->x[index] = x;
+  return entry >> 24;
+}
+
 namespace reference {
 
 // Symbols of one run from symbol `first` on, whose state is `first` % states. Any state below 2^31 stays
@@ -156,24 +178,9 @@ namespace reference {
 // frequency and its frequency at most 2^bits; and a state below 2^15 takes 16 bits more.
 inline void RansDecode(const RansDecodeTable& table, RansStream* stream, size_t first, uint8_t* out,
                        size_t count) {
-  const uint32_t mask = (1u << table.bits) - 1;
   for (size_t i = 0; i < count; ++i) {
-    uint32_t& state = stream->x[(first + i) & (stream->states - 1)];
-    const uint32_t entry = table.entries[state & mask];
-    uint32_t x = (entry >> 12 & 0xfff) * (state >> table.bits) + (entry & 0xfff);
-    if (x < kRansLow) {
-      uint16_t word = 0;
-      if (stream->words != 0) {
-        std::memcpy(&word, stream->next, sizeof word);
-        stream->next += kRansWordBytes;
-        --stream->words;
-      } else {
-        stream->missing = true;
-      }
-      x = x << 16 | word;
-    }
-    state = x;
-    out[i] = static_cast<uint8_t>(entry >> 24);
+    const size_t state = (first + i) & (stream->states - 1);
+    out[i] = static_cast<uint8_t>(RansNext(table.entries, table.bits, stream, state));
   }
 }
 

@@ -64,11 +64,30 @@ KVT_API void kvt_calibration_destroy(kvt_calibration_t calibration) {
 }
 
 KVT_API kvt_status_t kvt_calibration_add(kvt_calibration_t calibration, const kvt_view_t* view,
-                                         uint64_t token_begin, uint64_t token_count) {
+                                         uint64_t token_begin, uint64_t token_count,
+                                         const int8_t* importance) {
   return kvt::Boundary([&]() -> kvt::Status {
     KVT_ASSIGN_OR_RETURN(const auto found, kvt::Lookup<kvt::Calibrator>(calibration));
     KVT_ASSIGN_OR_RETURN(const kvt::View checked, kvt::View::Check(found->model(), view));
-    return found->Add(checked, token_begin, token_count);
+    return found->Add(checked, token_begin, token_count, importance);
+  });
+}
+
+KVT_API kvt_status_t kvt_calibration_set_metric(kvt_calibration_t calibration, uint32_t stream,
+                                                uint32_t layer, uint32_t head, const float* matrix,
+                                                size_t count) {
+  return kvt::Boundary([&]() -> kvt::Status {
+    if (matrix == nullptr) return Null("matrix");
+    KVT_ASSIGN_OR_RETURN(const auto found, kvt::Lookup<kvt::Calibrator>(calibration));
+    return found->SetMetric(stream, layer, head, {matrix, count});
+  });
+}
+
+KVT_API kvt_status_t kvt_calibration_set_weight(kvt_calibration_t calibration, uint32_t stream,
+                                                uint32_t layer, float weight) {
+  return kvt::Boundary([&]() -> kvt::Status {
+    KVT_ASSIGN_OR_RETURN(const auto found, kvt::Lookup<kvt::Calibrator>(calibration));
+    return found->SetWeight(stream, layer, weight);
   });
 }
 

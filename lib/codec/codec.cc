@@ -10,7 +10,6 @@ namespace kvt {
 namespace {
 
 constexpr uint32_t kDefaultGroup = 32;
-constexpr uint32_t kDefaultRatio = 16;
 // Leaves room for the largest header.
 constexpr uint64_t kPayloadBytesMax = KVT_FRAME_BYTES_MAX - 2 * uint64_t{kFrameHeaderBytesMax};
 
@@ -21,8 +20,6 @@ Status Mismatch(absl::string_view field, absl::string_view frame, absl::string_v
 }
 
 std::string Range(uint64_t begin, uint64_t end) { return absl::StrCat("[", begin, ", ", end, ")"); }
-
-constexpr absl::string_view kTransformName = "transform";
 
 std::vector<uint32_t> TurnsOf(const Model& model) {
   const Rope& rope = model.rope();
@@ -68,10 +65,6 @@ StatusOr<std::shared_ptr<const Codec>> Codec::Create(std::shared_ptr<const Model
     return Error(KVT_ERR_INVALID_ARGUMENT,
                  absl::StrCat("kvt_codec_options.reserved is ", options.reserved, ", expected 0"));
   }
-  if (options.reserved2 != 0) {
-    return Error(KVT_ERR_INVALID_ARGUMENT,
-                 absl::StrCat("kvt_codec_options.reserved2 is ", options.reserved2, ", expected 0"));
-  }
   if (options.name == nullptr && options.name_len != 0) {
     return Error(KVT_ERR_INVALID_ARGUMENT,
                  absl::StrCat("kvt_codec_options.name is NULL but name_len is ", options.name_len));
@@ -89,11 +82,16 @@ StatusOr<std::shared_ptr<const Codec>> Codec::Create(std::shared_ptr<const Model
   }
   std::unique_ptr<const SegmentFormat> segments;
   std::unique_ptr<const Transform> transform;
-  if (parameters.name == kTransformName) {
+  if (const auto kind = Transform::KindOf(parameters.name)) {
     KVT_ASSIGN_OR_RETURN(const Bytes profile, ProfileOf(options));
-    KVT_ASSIGN_OR_RETURN(
-        transform, Transform::Create(*model, profile, options.ratio == 0 ? kDefaultRatio : options.ratio));
+    KVT_ASSIGN_OR_RETURN(transform,
+                         Transform::Create(*model, profile, {*kind, options.ratio, options.exempt}));
   } else {
+    if (options.exempt != 0) {
+      return Error(KVT_ERR_INVALID_ARGUMENT,
+                   absl::StrCat("kvt_codec_options.exempt is ", options.exempt, ", codec ", parameters.name,
+                                " takes 0"));
+    }
     KVT_ASSIGN_OR_RETURN(segments, MakeSegmentCodec(parameters, KVT_ERR_INVALID_ARGUMENT));
   }
   if ((transform != nullptr || segments->lossy()) && IsFp8(model->element())) {
@@ -268,7 +266,7 @@ Status Codec::CheckIdentity(const FrameHeader& header, const FrameSpec& spec, co
 StatusOr<CodecReport> Codec::DecodeTransform(const FrameHeader& header, Bytes frame, const FrameSpec& spec,
                                              const View& view) const {
   if (header.profile.empty())
-    return Error(KVT_ERR_CORRUPT, "frame: codec transform, but no profile is named");
+    return Error(KVT_ERR_CORRUPT, absl::StrCat("frame: codec ", header.codec, ", but no profile is named"));
   KVT_RETURN_IF_ERROR(CheckElements(/*lossy=*/true, view));
   CodecReport report;
   report.frame_bytes = frame.size();
@@ -316,7 +314,7 @@ StatusOr<size_t> Codec::CheckSegments(const FrameHeader& header, const SegmentFo
 StatusOr<CodecReport> Codec::Decode(Bytes frame, const FrameSpec& spec, const View& view) const {
   KVT_ASSIGN_OR_RETURN(const FrameHeader header, ParseFrame(frame));
   KVT_RETURN_IF_ERROR(CheckIdentity(header, spec, view));
-  if (header.codec == kTransformName) return DecodeTransform(header, frame, spec, view);
+  if (Transform::KindOf(header.codec).has_value()) return DecodeTransform(header, frame, spec, view);
   KVT_ASSIGN_OR_RETURN(
       const auto segments,
       MakeSegmentCodec({header.codec, header.group_tokens, header.group_channels}, KVT_ERR_CORRUPT));

@@ -24,9 +24,13 @@ struct FrameSpec {
   uint64_t token_begin = 0, token_count = 0;
   Key key;
   NamespaceDigest namespace_digest{};
+  const int8_t* importance = nullptr;  // the host's; of each token, or null
 
   static StatusOr<FrameSpec> Check(const View& view, const kvt_frame_spec_t* spec);
 };
+
+// That all values are in their range; null is. KVT_ERR_INVALID_ARGUMENT.
+Status CheckImportance(absl::string_view name, const int8_t* importance, uint64_t count);
 
 struct CodecReport {
   uint32_t segments = 0;

@@ -4,6 +4,7 @@
 
 #include "base/sha256.h"
 #include "codec/profile_layout.h"
+#include "codec/transform/metric.h"
 
 namespace kvt {
 namespace {
@@ -57,7 +58,31 @@ Status CheckGroup(const ProfileFacts& facts, const ProfileGroup& group, const st
     }
     above = value;
   }
+  if (facts.dense != nullptr || !group.spread.empty()) {
+    KVT_RETURN_IF_ERROR(CheckSize(absl::StrCat(name, ": spread"), group.spread.size(), group.components()));
+    KVT_RETURN_IF_ERROR(CheckFinite(absl::StrCat(name, ": spread"), group.spread));
+  }
+  if (group.leading > group.components())
+    return Corrupt(absl::StrCat(name, ": leading is ", group.leading, " of ", group.components()));
   return CheckBasis(name, group.basis, group.components() * group.width());
+}
+
+// Makes both ways of the metric.
+Status UnpackMetrics(const ProfileFacts& facts, ProfileGroup* group, const std::string& name) {
+  if (group->metric.empty()) return OkStatus();
+  const size_t dim = facts.dims[group->stream], packed = PackedSize(dim);
+  const size_t heads = size_t{group->layer_end - group->layer_begin} * (facts.head_end - facts.head_begin);
+  KVT_RETURN_IF_ERROR(CheckSize(absl::StrCat(name, ": metric"), group->metric.size(), heads * packed));
+  group->forward.resize(heads * dim * dim);
+  group->backward.resize(heads * dim * dim);
+  for (size_t i = 0; i < heads; ++i) {
+    if (!UnpackMetric(group->metric.data() + i * packed, dim, group->forward.data() + i * dim * dim,
+                      group->backward.data() + i * dim * dim)) {
+      return Corrupt(absl::StrCat(name, ": the metric of head ", i,
+                                  " (layer by layer) is not finite, singular or too large"));
+    }
+  }
+  return OkStatus();
 }
 
 // Groups cover the layers one after another, with all streams of each.
@@ -149,6 +174,10 @@ StatusOr<std::shared_ptr<const Profile>> Profile::Parse(Bytes bytes) {
   profile->bytes_ = Bytes(begin, bytes.size());
   KVT_RETURN_IF_ERROR(ReadProfileFacts(profile->bytes_, &profile->facts_));
   KVT_RETURN_IF_ERROR(CheckFacts(profile->facts_));
+  for (size_t i = 0; i < profile->facts_.groups.size(); ++i) {
+    KVT_RETURN_IF_ERROR(
+        UnpackMetrics(profile->facts_, &profile->facts_.groups[i], absl::StrCat("group ", i)));
+  }
   KVT_ASSIGN_OR_RETURN(profile->fingerprint_, FingerprintOf(bytes));
   return std::shared_ptr<const Profile>(std::move(profile));
 }
@@ -173,7 +202,9 @@ std::string DescribeProfile(const Profile& profile) {
       "\",\"bytes\":", profile.bytes().size(), ",\"layers\":\"", Range(facts.layer_begin, facts.layer_end),
       "\",\"heads\":\"", Range(facts.head_begin, facts.head_end), "\",\"element\":\"",
       std::string(ElementName(facts.element)), "\",\"ratio_min\":", facts.ratio_min,
-      ",\"tokens\":", facts.tokens, ",\"documents\":", facts.documents, ",\"groups\":[");
+      ",\"metric\":", facts.groups[0].metric.empty() ? "false" : "true",
+      ",\"dense\":", facts.dense == nullptr ? "false" : "true", ",\"tokens\":", facts.tokens,
+      ",\"documents\":", facts.documents, ",\"groups\":[");
   for (size_t i = 0; i < facts.groups.size(); ++i) {
     const ProfileGroup& group = facts.groups[i];
     absl::StrAppend(&json, i == 0 ? "" : ",", "{\"stream\":", group.stream, ",\"layers\":\"",

@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "codec/entropy/symbol_table.h"
 #include "key/key.h"
 #include "model/model.h"
 
@@ -21,6 +22,7 @@ namespace kvt {
 inline constexpr uint32_t kProfileVersion = 1;
 inline constexpr uint32_t kBookBitsMax = 8;
 inline constexpr uint32_t kRatioMin = 4, kRatioMax = 32;
+inline constexpr uint32_t kDenseRatioMin = 8, kDenseRatioMax = 96, kTransformRatioMax = kDenseRatioMax;
 // What is measured of a calibration's rows is measured at these ratios.
 inline constexpr std::array<uint32_t, 4> kMeasuredRatios = {4, 8, 16, 32};
 inline constexpr uint32_t kMillion = 1000000;
@@ -33,6 +35,11 @@ struct ProfileGroup {
   std::vector<float> deviation;  // by component, descending
   // f16, a row of mean.size() values a component; inside the profile's bytes, at a multiple of 64 of them.
   const uint8_t* basis = nullptr;
+  // By layer, then head: the metric's root, packed; and both ways as squares. Empty: the identity.
+  std::vector<float> metric, forward, backward;
+  // Of codec dense; empty and 0 without it.
+  std::vector<float> spread;  // by component
+  uint32_t leading = 0;       // components that gains are measured on
 
   size_t width() const { return mean.size(); }
   size_t components() const { return deviation.size(); }
@@ -44,6 +51,17 @@ struct ProfileBook {
 };
 
 using Books = std::array<ProfileBook, kBookBitsMax + 1>;  // by bits; that of 0 bits has no level
+
+inline constexpr uint32_t kDenseClasses = 64, kDenseTables = 2 * kDenseClasses;
+inline constexpr uint32_t kDenseBits = 12;  // of each table
+
+struct DenseFacts {
+  // Ascending: steps in sixteenths of an octave, and the ratios that calibration had at them.
+  std::vector<int16_t> steps;
+  std::vector<float> ratios;
+  std::vector<SymbolTable> tables;  // by class, then by quantiser; each has an escape
+  std::vector<float> centres;       // three for each table
+};
 
 // All but the bases.
 struct ProfileFacts {
@@ -58,6 +76,7 @@ struct ProfileFacts {
   // Of a million bits of the budget, those of escapes, at each of kMeasuredRatios.
   std::array<uint32_t, kMeasuredRatios.size()> escapes{};
   Books books;
+  std::shared_ptr<const DenseFacts> dense;  // null: not for codec dense
 };
 
 class Profile {

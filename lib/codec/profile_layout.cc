@@ -1,7 +1,7 @@
 #include "codec/profile_layout.h"
 
+#include "codec/profile_dense.h"
 #include "cpu/hash_copy.h"
-#include "schema/generated/profile_generated.h"
 
 namespace kvt {
 namespace {
@@ -44,6 +44,9 @@ Status ReadGroup(const schema::ProfileGroup& read, const ProfileFacts& facts, By
   group->mean = Copy(read.mean());
   group->amplitude = Copy(read.amplitude());
   group->deviation = Copy(read.deviation());
+  group->metric = Copy(read.metric());
+  group->spread = Copy(read.spread());
+  group->leading = read.leading();
   const uint64_t offset = read.basis_offset();
   const uint64_t length = uint64_t{group->width()} * group->components() * sizeof(uint16_t);
   if (offset % kProfileAlignment != 0 || offset > payload.size() || length > payload.size() - offset) {
@@ -134,6 +137,9 @@ Status ReadProfileFacts(Bytes bytes, ProfileFacts* facts) {
                                 ", expected ", facts->escapes.size()));
   }
   std::copy(read.escapes()->begin(), read.escapes()->end(), facts->escapes.begin());
+  if (read.dense() != nullptr) {
+    KVT_ASSIGN_OR_RETURN(facts->dense, ReadDense(*read.dense()));
+  }
   return ReadBooks(read, facts);
 }
 
@@ -146,9 +152,12 @@ std::string WriteProfile(const ProfileFacts& facts) {
     const auto mean = builder.CreateVector(group.mean);
     const auto amplitude = builder.CreateVector(group.amplitude);
     const auto deviation = builder.CreateVector(group.deviation);
-    groups.push_back(schema::CreateProfileGroup(
-        builder, static_cast<uint8_t>(group.stream), static_cast<uint16_t>(group.layer_begin),
-        static_cast<uint16_t>(group.layer_end), mean, amplitude, deviation, payload_length));
+    const auto metric = builder.CreateVector(group.metric);
+    const auto spread = builder.CreateVector(group.spread);
+    groups.push_back(schema::CreateProfileGroup(builder, static_cast<uint8_t>(group.stream),
+                                                static_cast<uint16_t>(group.layer_begin),
+                                                static_cast<uint16_t>(group.layer_end), mean, amplitude,
+                                                deviation, payload_length, metric, spread, group.leading));
     payload_length = Align(payload_length + group.width() * group.components() * sizeof(uint16_t));
   }
   std::vector<flatbuffers::Offset<schema::ProfileBook>> books;
@@ -165,13 +174,15 @@ std::string WriteProfile(const ProfileFacts& facts) {
   const auto group_table = builder.CreateVector(groups);
   const auto book_table = builder.CreateVector(books);
   const auto escapes = builder.CreateVector(facts.escapes.data(), facts.escapes.size());
+  flatbuffers::Offset<schema::ProfileDense> dense;
+  if (facts.dense != nullptr) dense = WriteDense(*facts.dense, &builder);
   schema::FinishProfileHeaderBuffer(
       builder,
       schema::CreateProfileHeader(
           builder, model, static_cast<uint16_t>(facts.layer_begin), static_cast<uint16_t>(facts.layer_end),
           static_cast<uint16_t>(facts.head_begin), static_cast<uint16_t>(facts.head_end),
           static_cast<uint8_t>(facts.streams), static_cast<uint8_t>(facts.element), dims, facts.ratio_min,
-          facts.tokens, facts.documents, group_table, book_table, escapes));
+          facts.tokens, facts.documents, group_table, book_table, escapes, dense));
   const uint64_t header_length = builder.GetSize();
   const uint64_t payload_offset = Align(kProfilePrefixBytes + header_length);
   std::string bytes(payload_offset + payload_length, '\0');

@@ -3,12 +3,29 @@
 #include "base/options.h"
 #include "codec/codec.h"
 #include "codec/segment_codec.h"
+#include "codec/transform/steps.h"
 
 namespace kvt {
+namespace {
+
+// What it was in its first draft.
+constexpr size_t kLeastSpec = offsetof(kvt_frame_spec_t, importance);
+
+}  // namespace
+
+Status CheckImportance(absl::string_view name, const int8_t* importance, uint64_t count) {
+  for (uint64_t t = 0; importance != nullptr && t < count; ++t) {
+    if (importance[t] < kImportanceLeast || importance[t] > kImportanceMost) {
+      return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat(name, "[", t, "] is ", importance[t], ", expected ",
+                                                          kImportanceLeast, " to ", kImportanceMost));
+    }
+  }
+  return OkStatus();
+}
 
 StatusOr<FrameSpec> FrameSpec::Check(const View& view, const kvt_frame_spec_t* spec) {
   kvt_frame_spec_t read = {};
-  KVT_RETURN_IF_ERROR(ReadStruct(spec, "kvt_frame_spec", &read));
+  KVT_RETURN_IF_ERROR(ReadStruct(spec, "kvt_frame_spec", &read, kLeastSpec));
   if (read.reserved != 0) {
     return Error(KVT_ERR_INVALID_ARGUMENT,
                  absl::StrCat("kvt_frame_spec.reserved is ", read.reserved, ", expected 0"));
@@ -49,6 +66,8 @@ StatusOr<FrameSpec> FrameSpec::Check(const View& view, const kvt_frame_spec_t* s
   checked.exempt_first = static_cast<uint32_t>(std::min<uint64_t>(read.exempt_first, read.token_count));
   checked.exempt_last =
       static_cast<uint32_t>(std::min<uint64_t>(read.exempt_last, read.token_count - checked.exempt_first));
+  KVT_RETURN_IF_ERROR(CheckImportance("kvt_frame_spec.importance", read.importance, read.token_count));
+  checked.importance = read.importance;
   checked.key = Key::From(read.key);
   std::memcpy(checked.namespace_digest.data(), read.namespace_digest, checked.namespace_digest.size());
   return checked;

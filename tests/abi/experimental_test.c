@@ -16,7 +16,7 @@ static void Handles(void) {
   const uint64_t bad[] = {0, UINT64_MAX, calibration ^ ((uint64_t)1 << 32)};
   kvt_calibration_info_t info = {.struct_size = sizeof info};
   for (int i = 0; i < 3; ++i) {
-    REFUSED(KVT_ERR_STALE_HANDLE, "calibration", kvt_calibration_add(bad[i], &kit.rows.view, 0, 16));
+    REFUSED(KVT_ERR_STALE_HANDLE, "calibration", kvt_calibration_add(bad[i], &kit.rows.view, 0, 16, NULL));
     REFUSED(KVT_ERR_STALE_HANDLE, "calibration", kvt_calibration_progress(bad[i], &info));
     REFUSED(KVT_ERR_STALE_HANDLE, "calibration",
             kvt_calibration_save(bad[i], o.bytes, sizeof o.bytes, &o.size));
@@ -51,9 +51,11 @@ static void Arguments(void) {
   OPTION("reserved", c.reserved = 1);
   OPTION("struct_size", c.struct_size = 4);
   kvt_calibration_options_init(NULL, sizeof(kvt_calibration_options_t));
-  INVALID("view", kvt_calibration_add(calibration, NULL, 0, 16));
-  REFUSED(KVT_ERR_OUT_OF_RANGE, "token", kvt_calibration_add(calibration, &kit.rows.view, 1, KIT_TOKENS));
-  REFUSED(KVT_ERR_OUT_OF_RANGE, "token", kvt_calibration_add(calibration, &kit.rows.view, 1, UINT64_MAX));
+  INVALID("view", kvt_calibration_add(calibration, NULL, 0, 16, NULL));
+  REFUSED(KVT_ERR_OUT_OF_RANGE, "token",
+          kvt_calibration_add(calibration, &kit.rows.view, 1, KIT_TOKENS, NULL));
+  REFUSED(KVT_ERR_OUT_OF_RANGE, "token",
+          kvt_calibration_add(calibration, &kit.rows.view, 1, UINT64_MAX, NULL));
   REFUSED(KVT_ERR_OUT_OF_RANGE, "token",
           kvt_calibration_finish(calibration, o.bytes, sizeof o.bytes, &o.size));
   INVALID("info", kvt_calibration_progress(calibration, NULL));
@@ -73,7 +75,7 @@ static void Calibrate(void) {
   static rows_t document;
   for (uint32_t seed = 1; seed <= 8; ++seed) {
     RowsInit(&document, seed);
-    CHECK_OK(kvt_calibration_add(calibration, &document.view, 0, KIT_TOKENS));
+    CHECK_OK(kvt_calibration_add(calibration, &document.view, 0, KIT_TOKENS, NULL));
   }
   kvt_calibration_info_t info = {.struct_size = sizeof info};
   CHECK_OK(kvt_calibration_progress(calibration, &info));

@@ -55,7 +55,7 @@ std::vector<uint8_t> Calibrate(TransformKv& kv) {
   Check(kvt_calibration_create(kv.model(), &options, &calibration), "kvt_calibration_create");
   for (uint32_t document = 0; document < 2; ++document) {
     kv.Fill(document);
-    Check(kvt_calibration_add(calibration, kv.view(), 0, kTokens), "kvt_calibration_add");
+    Check(kvt_calibration_add(calibration, kv.view(), 0, kTokens, nullptr), "kvt_calibration_add");
   }
   size_t needed = 0;
   Check(kvt_calibration_finish(calibration, nullptr, 0, &needed), "kvt_calibration_finish");

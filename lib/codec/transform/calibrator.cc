@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codec/codec.h"
 #include "codec/rows.h"
 #include "codec/transform/blas.h"
 #include "codec/transform/turn_table.h"
@@ -83,6 +84,11 @@ Calibrator::Calibrator(std::shared_ptr<const Model> model, const CalibrationOpti
     }
   }
   sample_ = RowSample(column);
+  const size_t layers = options_.layer_end - options_.layer_begin;
+  for (uint32_t stream = 0; stream < model_->streams(); ++stream) {
+    metrics_[stream].resize(layers * (options_.head_end - options_.head_begin));
+    weights_[stream].resize(layers);
+  }
 }
 
 CalibrationInfo Calibrator::Info() const {
@@ -126,9 +132,13 @@ void Calibrator::LoadTile(const View& view, const Sums& sums, uint64_t begin, si
   }
 }
 
-void Calibrator::AddTile(const View& view, uint64_t begin, size_t count) {
+void Calibrator::AddTile(const View& view, uint64_t begin, size_t count, const int8_t* importance) {
   std::vector<uint64_t> slots(count);
-  for (uint64_t& slot : slots) slot = sample_.NextSlot();
+  for (size_t t = 0; t < count; ++t) {
+    slots[t] = sample_.NextSlot();
+    if (slots[t] != RowSample::kNone)
+      sample_.importance_[slots[t]] = importance == nullptr ? int8_t{0} : importance[t];
+  }
   for (Sums& sums : sums_) {
     const size_t width = sums.width();
     if (info_.tokens == 0) {
@@ -156,14 +166,16 @@ void Calibrator::AddTile(const View& view, uint64_t begin, size_t count) {
   info_.tokens += count;
 }
 
-Status Calibrator::Add(const View& view, uint64_t begin, uint64_t count) {
+Status Calibrator::Add(const View& view, uint64_t begin, uint64_t count, const int8_t* importance) {
   KVT_RETURN_IF_ERROR(CheckView(view, begin, count));
+  KVT_RETURN_IF_ERROR(CheckImportance("importance", importance, count));
   const uint64_t end = begin + count;
   const uint64_t exempt = kExemptPositions - std::min(kExemptPositions, view.first_position() + begin);
   MutexLock lock(&mu_);
   finished_.clear();
   for (uint64_t token = begin + std::min(exempt, count); token < end; token += kTileTokens)
-    AddTile(view, token, static_cast<size_t>(std::min<uint64_t>(kTileTokens, end - token)));
+    AddTile(view, token, static_cast<size_t>(std::min<uint64_t>(kTileTokens, end - token)),
+            importance == nullptr ? nullptr : importance + (token - begin));
   ++info_.documents;
   return OkStatus();
 }

@@ -6,7 +6,9 @@
 #ifndef KVARTET_LIB_CODEC_TRANSFORM_CALIBRATOR_H_
 #define KVARTET_LIB_CODEC_TRANSFORM_CALIBRATOR_H_
 
+#include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,8 +46,11 @@ class Calibrator {
 
   const Model& model() const { return *model_; }
   CalibrationInfo Info() const;
-  // Adds one document's tokens [begin, begin + count) of a view. Computes.
-  Status Add(const View& view, uint64_t begin, uint64_t count);
+  // Adds one document's tokens [begin, begin + count) of a view. `importance`: of each, or null. Computes.
+  Status Add(const View& view, uint64_t begin, uint64_t count, const int8_t* importance = nullptr);
+  // See kvt_calibration_set_metric and kvt_calibration_set_weight.
+  Status SetMetric(uint32_t stream, uint32_t layer, uint32_t head, std::span<const float> matrix);
+  Status SetWeight(uint32_t stream, uint32_t layer, float weight);
   std::string Save() const;
   // The profile of all that was added. Computes, and keeps the result until the next Add.
   StatusOr<std::string> Finish() const;
@@ -72,7 +77,18 @@ class Calibrator {
   // Rows of `count` tokens, RoPE undone, relative to `mean`, into tile_.
   void LoadTile(const View& view, const Sums& sums, uint64_t begin, size_t count, const float* mean,
                 uint64_t* nonfinite) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void AddTile(const View& view, uint64_t begin, size_t count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AddTile(const View& view, uint64_t begin, size_t count, const int8_t* importance)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Status CheckPlace(uint32_t stream, uint32_t layer) const;
+  bool has_metric() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A group's metric, all heads, packed; empty when none was set.
+  std::vector<float> MetricOf(const Sums& sums) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What errors of a layer are multiplied by.
+  float AmplitudeOf(const Sums& sums, uint32_t layer, double variance) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The sample's rows in a group's metric.
+  std::vector<float> SampledRows(const Sums& sums, const ProfileGroup& group) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Eigenvectors of a group's covariance, kept in `basis` (a row a component).
   Status Analyse(const Sums& sums, ProfileGroup* group, std::vector<float>* basis) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -85,6 +101,9 @@ class Calibrator {
   mutable Mutex mu_;
   CalibrationInfo info_ ABSL_GUARDED_BY(mu_);
   std::vector<Sums> sums_ ABSL_GUARDED_BY(mu_);
+  // By stream, then layer (then head): roots, packed, and weights; empty and 0 where none was set.
+  std::array<std::vector<std::vector<float>>, 2> metrics_ ABSL_GUARDED_BY(mu_);
+  std::array<std::vector<float>, 2> weights_ ABSL_GUARDED_BY(mu_);
   RowSample sample_ ABSL_GUARDED_BY(mu_);
   std::vector<float> tile_ ABSL_GUARDED_BY(mu_);
   mutable std::string finished_ ABSL_GUARDED_BY(mu_);

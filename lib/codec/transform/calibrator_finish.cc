@@ -6,6 +6,9 @@
 #include "codec/transform/blas.h"
 #include "codec/transform/books.h"
 #include "codec/transform/calibrator.h"
+#include "codec/transform/dense.h"
+#include "codec/transform/dense_fit.h"
+#include "codec/transform/metric.h"
 #include "codec/transform/plan.h"
 #include "cpu/transform_rows.h"
 
@@ -14,7 +17,6 @@ namespace {
 
 constexpr int kFitRounds = 2;
 constexpr size_t kSamplesOfBook = 200000;
-constexpr double kLeastVariance = 1e-9;
 
 // The sample's components: a row a component, one float a sampled row, and what is needed to plan bits.
 struct Projected {
@@ -124,6 +126,31 @@ void FitBooks(const std::vector<Projected>& projected, ProfileFacts* facts) {
   }
 }
 
+// Makes both ways of a group's metric, and its covariance (lower triangle) that of the turned rows.
+void TurnCovariance(size_t dim, ProfileGroup* group, std::vector<float>* covariance) {
+  const size_t width = group->width(), packed = PackedSize(dim);
+  for (size_t row = 0; row < width; ++row) {
+    for (size_t c = 0; c < row; ++c) (*covariance)[c * width + row] = (*covariance)[row * width + c];
+  }
+  group->forward.resize(width * dim);
+  group->backward.resize(width * dim);
+  std::vector<float> turned(width * dim);
+  for (size_t c = 0; c < width; c += dim) {
+    float* root = group->forward.data() + c * dim;
+    UnpackMetric(group->metric.data() + c / dim * packed, dim, root, group->backward.data() + c * dim);
+    float* rows = covariance->data() + c * width;
+    blas::Multiply(dim, width, dim, {root, dim}, {rows, width}, turned.data(), width);
+    std::copy_n(turned.data(), turned.size(), rows);
+  }
+  for (size_t c = 0; c < width; c += dim) {
+    const float* root = group->forward.data() + c * dim;
+    blas::Multiply(width, dim, dim, {covariance->data() + c, width}, {root, dim, /*transposed=*/true},
+                   turned.data(), dim);
+    for (size_t row = 0; row < width; ++row)
+      std::copy_n(turned.data() + row * dim, dim, covariance->data() + row * width + c);
+  }
+}
+
 }  // namespace
 
 Status Calibrator::Analyse(const Sums& sums, ProfileGroup* group, std::vector<float>* basis) const {
@@ -143,14 +170,15 @@ Status Calibrator::Analyse(const Sums& sums, ProfileGroup* group, std::vector<fl
     for (size_t c = 0; c <= row; ++c)
       values[c] = static_cast<float>(double{values[c]} / tokens - mean[row] * mean[c]);
   }
-  // Layers of little variance would get no bits from errors counted as they are, and too many from errors
-  // relative to their deviation: the root of it lies between, and measured better than both.
-  for (size_t begin = 0; begin < width; begin += sums.channels) {
+  for (uint32_t layer = sums.layer_begin; layer < sums.layer_end; ++layer) {
+    const size_t begin = (layer - sums.layer_begin) * sums.channels;
     double energy = 0;
     for (size_t c = begin; c < begin + sums.channels; ++c) energy += double{(*basis)[c * width + c]};
-    const double variance = std::max(energy / static_cast<double>(sums.channels), kLeastVariance);
-    group->amplitude.push_back(static_cast<float>(1 / std::sqrt(std::sqrt(variance))));
+    const double variance = energy / static_cast<double>(sums.channels);
+    group->amplitude.push_back(std::clamp(AmplitudeOf(sums, layer, variance), kAmplitudeMin, kAmplitudeMax));
   }
+  group->metric = MetricOf(sums);
+  if (!group->metric.empty()) TurnCovariance(model_->head_dim(sums.stream), group, basis);
   for (size_t row = 0; row < width; ++row) {
     for (size_t c = 0; c <= row; ++c) {
       (*basis)[row * width + c] *=
@@ -197,22 +225,25 @@ StatusOr<std::string> Calibrator::MakeProfile() const {
     own.components = group.components();
     own.rows = sample_.rows();
     own.values.resize(own.components * own.rows);
-    std::vector<float> rows(own.rows * sums.width());
-    for (size_t r = 0; r < own.rows; ++r) {
-      const uint16_t* kept = sample_.Row(r) + sums.sample_column;
-      for (size_t c = 0; c < sums.width(); ++c)
-        rows[r * sums.width() + c] = (kernels::F16ToF32(kept[c]) + (sums.shift[c] - group.mean[c])) *
-                                     group.amplitude[c / sums.channels];
-    }
+    const std::vector<float> rows = SampledRows(sums, group);
     blas::Multiply(own.components, own.rows, sums.width(), {basis.data(), sums.width()},
                    {rows.data(), sums.width(), /*transposed=*/true}, own.values.data(), own.rows);
   }
 
   FitBooks(projected, &facts);
+  std::vector<DenseSample> samples;
+  for (const Projected& own : projected) samples.push_back({own.values.data(), own.rows});
+  FitDense(samples, sample_.importance_, &facts);
   const BitPlan widest = PlanBits(facts, CodeBudget(facts, facts.ratio_min));
   for (size_t g = 0; g < facts.groups.size(); ++g) {
     ProfileGroup& group = facts.groups[g];
-    group.deviation.resize(std::max<size_t>(widest.bits[g].size(), 1));
+    size_t kept = std::max<size_t>(widest.bits[g].size(), 1);
+    if (facts.dense != nullptr)
+      kept = std::max(kept,
+                      DenseKept(group, DenseStep(*facts.dense, std::max(facts.ratio_min, kDenseRatioMin))));
+    group.deviation.resize(kept);
+    group.spread.resize(facts.dense == nullptr ? 0 : kept);
+    group.leading = static_cast<uint32_t>(std::min<size_t>(group.leading, kept));
     group.basis = reinterpret_cast<const uint8_t*>(bases[g].data());
   }
   return WriteProfile(facts);

@@ -2,6 +2,7 @@
 // fixed order, and a checksum over everything before it.
 #include <cmath>
 
+#include "codec/codec.h"
 #include "codec/transform/calibrator.h"
 #include "cpu/hash_copy.h"
 
@@ -9,7 +10,7 @@ namespace kvt {
 namespace {
 
 constexpr absl::string_view kMagic = "KVTCALIB";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 Status Corrupt(absl::string_view text) {
   return Error(KVT_ERR_CORRUPT, absl::StrCat("saved calibration: ", text));
@@ -18,7 +19,10 @@ Status Corrupt(absl::string_view text) {
 struct Writer {
   std::string out;
   void Bytes(const void* data, size_t size) { out.append(static_cast<const char*>(data), size); }
-  bool Resize(std::vector<uint16_t>*, size_t) { return true; }
+  template <typename T>
+  bool Resize(std::vector<T>*, size_t) {
+    return true;
+  }
 };
 
 // Reads as long as there are bytes; `ok` says whether there were enough.
@@ -31,8 +35,9 @@ struct Reader {
     std::memcpy(data, in.data(), size);
     in.remove_prefix(size);
   }
-  bool Resize(std::vector<uint16_t>* values, size_t size) {
-    ok = ok && in.size() / sizeof(uint16_t) >= size;
+  template <typename T>
+  bool Resize(std::vector<T>* values, size_t size) {
+    ok = ok && in.size() / sizeof(T) >= size;
     if (ok) values->resize(size);
     return ok;
   }
@@ -93,6 +98,7 @@ void Calibrator::Transfer(Archive* archive) {
   Value(archive, &sample_.random_);
   const uint64_t rows = std::min(sample_.seen_, RowSample::kRows);
   if (archive->Resize(&sample_.halves_, rows * sample_.columns())) Values(archive, &sample_.halves_);
+  if (archive->Resize(&sample_.importance_, rows)) Values(archive, &sample_.importance_);
   for (Sums& sums : sums_) {
     Values(archive, &sums.shift);
     Values(archive, &sums.sum);
@@ -152,6 +158,9 @@ StatusOr<std::shared_ptr<Calibrator>> Calibrator::Restore(std::shared_ptr<const 
   const uint64_t tokens = calibrator->info_.tokens;
   if (tokens > kTokensMax) return Corrupt(absl::StrCat("tokens are ", tokens, ", the most are ", kTokensMax));
   if (!AllFinite(calibrator->sample_.halves_)) return Corrupt("a sampled row is not finite");
+  const std::vector<int8_t>& importance = calibrator->sample_.importance_;
+  if (!CheckImportance("importance", importance.data(), importance.size()).ok())
+    return Corrupt("a sampled row's importance is out of range");
   for (const Sums& sums : calibrator->sums_) {
     if (!IsPlausible(sums, tokens))
       return Corrupt(absl::StrCat("sums of layers [", sums.layer_begin, ", ", sums.layer_end, ") are not of ",

@@ -6,6 +6,7 @@ uint64_t RowSample::NextSlot() {
   const uint64_t index = seen_++;
   if (index < kRows) {
     halves_.resize((index + 1) * columns_);
+    importance_.resize(index + 1);
     return index;
   }
   // SplitMix64.

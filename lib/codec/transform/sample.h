@@ -28,6 +28,7 @@ class RowSample {
   // Its whole state, to save and restore.
   uint64_t seen_ = 0, random_ = 0x9e3779b97f4a7c15;
   std::vector<uint16_t> halves_;
+  std::vector<int8_t> importance_;  // of each row
 
  private:
   size_t columns_;

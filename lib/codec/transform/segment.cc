@@ -11,8 +11,6 @@
 namespace kvt {
 namespace {
 
-using kernels::Element;
-
 // Tokens of a matrix product: enough for its full speed, few enough for the second-level cache.
 constexpr size_t kTileTokens = 256;
 // One escape for so many codes at most.
@@ -32,41 +30,6 @@ SegmentLayout::SegmentLayout(const GroupPlan& plan, const SegmentShape& shape) {
 
 uint64_t SegmentLayout::EscapesMax(const GroupPlan& plan, const SegmentShape& shape) {
   return shape.coded() * plan.kept() / kCodesPerEscape + 16;
-}
-
-void SegmentCoder::LoadTile(const GroupPlan& group, const SegmentShape& shape, uint64_t token, size_t count,
-                            uint64_t* nonfinite) {
-  const ProfileGroup& profile = *group.group;
-  tile_.resize(kTileTokens * profile.width());
-  size_t column = 0;
-  for (uint32_t layer = profile.layer_begin; layer < profile.layer_end; ++layer) {
-    rows_.Select(layer, shape.stream, token_begin_);
-    const kernels::RowTile tile{Element{rows_.element()},    count, shape.heads, shape.dim, profile.width(),
-                                profile.mean.data() + column};
-    kernels::LoadRows(tile, turns_.From(shape.stream, token), rows_.Read(shape.exempt_first + token, count),
-                      profile.amplitude[layer - profile.layer_begin], tile_.data() + column, nonfinite);
-    column += shape.channels();
-  }
-}
-
-void SegmentCoder::StoreTile(const GroupPlan& group, const SegmentShape& shape, uint64_t token, size_t count,
-                             uint32_t layer_begin, uint32_t layer_end) {
-  const ProfileGroup& profile = *group.group;
-  const size_t stride = (layer_end - layer_begin) * shape.channels();
-  for (uint32_t layer = layer_begin; layer < layer_end; ++layer) {
-    rows_.Select(layer, shape.stream, token_begin_);
-    const size_t inside = layer - profile.layer_begin;
-    const kernels::RowTile tile{Element{rows_.element()},
-                                count,
-                                shape.heads,
-                                shape.dim,
-                                stride,
-                                profile.mean.data() + inside * shape.channels()};
-    kernels::StoreRows(tile, turns_.From(shape.stream, token),
-                       tile_.data() + (layer - layer_begin) * shape.channels(), 1 / profile.amplitude[inside],
-                       rows_.Write(shape.exempt_first + token, count));
-    rows_.Commit();
-  }
 }
 
 // Leaves 1 / gain of each token in factors_.
@@ -133,23 +96,24 @@ uint64_t SegmentCoder::WriteEscapes(uint64_t most, uint8_t* out) {
   return escapes_.size() * SegmentLayout::kEscapeBytes;
 }
 
-uint64_t SegmentCoder::Encode(const GroupPlan& group, const SegmentShape& shape, uint8_t* out,
-                              uint64_t* nonfinite) {
+uint64_t SegmentCoder::Encode(size_t index, const SegmentShape& shape, uint8_t* out, uint64_t* nonfinite) {
+  const GroupPlan& group = plan_.groups()[index];
   const SegmentLayout layout(group, shape);
   const ProfileGroup& profile = *group.group;
   kernels::HashCopy unused(nullptr);
   uint8_t* exempt = out;
   for (uint32_t layer = profile.layer_begin; layer < profile.layer_end; ++layer) {
-    rows_.Select(layer, shape.stream, token_begin_);
-    exempt += EncodeRaw(shape, rows_, 0, shape.exempt_first, exempt, unused);
-    exempt += EncodeRaw(shape, rows_, shape.tokens - shape.exempt_last, shape.exempt_last, exempt, unused);
+    RowWindow& rows = rows_.Select(layer, shape.stream);
+    exempt += EncodeRaw(shape, rows, 0, shape.exempt_first, exempt, unused);
+    exempt += EncodeRaw(shape, rows, shape.tokens - shape.exempt_last, shape.exempt_last, exempt, unused);
   }
   std::memset(out + layout.codes, 0, layout.escape_count - layout.codes);
   escapes_.clear();
   values_.resize(kTileTokens * group.kept());
+  tile_.resize(kTileTokens * profile.width());
   for (uint64_t token = 0; token < shape.coded(); token += kTileTokens) {
     const auto count = static_cast<size_t>(std::min<uint64_t>(kTileTokens, shape.coded() - token));
-    LoadTile(group, shape, token, count, nonfinite);
+    rows_.Load(profile, shape, token, count, tile_.data(), nonfinite);
     if (group.kept() != 0) {
       blas::Multiply(group.kept(), count, profile.width(), {group.basis.data(), profile.width()},
                      {tile_.data(), profile.width(), /*transposed=*/true}, values_.data(), kTileTokens);
@@ -184,17 +148,18 @@ Status SegmentCoder::ReadEscapes(const GroupPlan& group, uint64_t coded, Bytes b
   return OkStatus();
 }
 
-Status SegmentCoder::Decode(const GroupPlan& group, const SegmentShape& shape, Bytes stored,
-                            uint32_t layer_begin, uint32_t layer_end) {
+Status SegmentCoder::Decode(size_t index, const SegmentShape& shape, Bytes stored, uint32_t layer_begin,
+                            uint32_t layer_end) {
+  const GroupPlan& group = plan_.groups()[index];
   const SegmentLayout layout(group, shape);
   const ProfileGroup& profile = *group.group;
   KVT_RETURN_IF_ERROR(ReadEscapes(group, shape.coded(), stored.subspan(layout.escape_count)));
   kernels::HashCopy unused(nullptr);
   for (uint32_t layer = layer_begin; layer < layer_end; ++layer) {
-    rows_.Select(layer, shape.stream, token_begin_);
+    RowWindow& rows = rows_.Select(layer, shape.stream);
     const uint8_t* exempt = stored.data() + (layer - profile.layer_begin) * layout.exempt_layer_bytes;
-    exempt += DecodeRaw(shape, exempt, rows_, 0, shape.exempt_first, unused);
-    DecodeRaw(shape, exempt, rows_, shape.tokens - shape.exempt_last, shape.exempt_last, unused);
+    exempt += DecodeRaw(shape, exempt, rows, 0, shape.exempt_first, unused);
+    DecodeRaw(shape, exempt, rows, shape.tokens - shape.exempt_last, shape.exempt_last, unused);
   }
   const size_t width = (layer_end - layer_begin) * shape.channels();
   const float* basis = group.basis.data() + (layer_begin - profile.layer_begin) * shape.channels();
@@ -222,9 +187,22 @@ Status SegmentCoder::Decode(const GroupPlan& group, const SegmentShape& shape, B
     } else {
       std::fill(tile_.begin(), tile_.end(), 0.0f);
     }
-    StoreTile(group, shape, token, count, layer_begin, layer_end);
+    rows_.Store(profile, shape, token, count, layer_begin, layer_end, tile_.data());
   }
   return OkStatus();
+}
+
+uint64_t FixedMode::StoredBytesMin(size_t group, const SegmentShape& shape) const {
+  return SegmentLayout(plan_->groups()[group], shape).escapes;
+}
+
+uint64_t FixedMode::StoredBytesMax(size_t group, const SegmentShape& shape) const {
+  const GroupPlan& plan = plan_->groups()[group];
+  return SegmentLayout(plan, shape).BytesMax(plan, shape);
+}
+
+std::unique_ptr<GroupCoder> FixedMode::NewCoder(const CodingJob& job) const {
+  return std::make_unique<SegmentCoder>(*plan_, job);
 }
 
 }  // namespace kvt

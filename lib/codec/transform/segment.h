@@ -1,17 +1,16 @@
-// A segment of the transform codec: one stream of one group of layers. docs/transform.md describes the bytes:
-// the exempt tokens' rows, layer by layer; gains; codes, component by component; escapes.
+// FixedMode: the transform's codec `transform`: static bits for each component. A segment has the exempt
+// tokens' rows, layer by layer; gains; codes, component by component; escapes. docs/transform.md describes
+// the bytes.
 //
-// One SegmentCoder a thread; the plan it works by is shared. Decoding is safe on hostile bytes.
+// The mode is immutable, so thread-safe; one SegmentCoder a thread. Decoding is safe on hostile bytes.
 #ifndef KVARTET_LIB_CODEC_TRANSFORM_SEGMENT_H_
 #define KVARTET_LIB_CODEC_TRANSFORM_SEGMENT_H_
 
 #include <vector>
 
-#include "codec/frame_header.h"
-#include "codec/rows.h"
-#include "codec/segment_codec.h"
+#include "codec/transform/group_rows.h"
+#include "codec/transform/mode.h"
 #include "codec/transform/plan.h"
-#include "codec/transform/turn_table.h"
 
 namespace kvt {
 
@@ -30,18 +29,14 @@ struct SegmentLayout {
   }
 };
 
-class SegmentCoder {
+class SegmentCoder final : public GroupCoder {
  public:
-  // All outlive the coder; `turns` has the coded tokens' rotations.
-  SegmentCoder(const Plan& plan, const TurnTable& turns, RowWindow* rows, uint64_t token_begin)
-      : plan_(plan), turns_(turns), rows_(*rows), token_begin_(token_begin) {}
+  SegmentCoder(const Plan& plan, const CodingJob& job)
+      : plan_(plan), rows_(job.turns, job.rows, job.token_begin) {}
 
-  // Writes at most SegmentLayout::BytesMax bytes and returns how many; adds the NaN and infinities met.
-  uint64_t Encode(const GroupPlan& group, const SegmentShape& shape, uint8_t* out, uint64_t* nonfinite);
-
-  // Decodes layers [layer_begin, layer_end) of the group. `stored` has its checksum already.
-  Status Decode(const GroupPlan& group, const SegmentShape& shape, Bytes stored, uint32_t layer_begin,
-                uint32_t layer_end);
+  uint64_t Encode(size_t group, const SegmentShape& shape, uint8_t* out, uint64_t* nonfinite) override;
+  Status Decode(size_t group, const SegmentShape& shape, Bytes stored, uint32_t layer_begin,
+                uint32_t layer_end) override;
 
  private:
   struct Escape {
@@ -50,10 +45,6 @@ class SegmentCoder {
     float worth;  // squared error that it saves
   };
 
-  void LoadTile(const GroupPlan& group, const SegmentShape& shape, uint64_t token, size_t count,
-                uint64_t* nonfinite);
-  void StoreTile(const GroupPlan& group, const SegmentShape& shape, uint64_t token, size_t count,
-                 uint32_t layer_begin, uint32_t layer_end);
   void MeasureGains(const GroupPlan& group, size_t count, uint8_t* gains);
   void QuantizeTile(const GroupPlan& group, uint64_t coded, uint64_t token, size_t count, uint8_t* codes);
   void FindEscapes(const GroupPlan& group, size_t component, uint64_t token, size_t count);
@@ -61,12 +52,22 @@ class SegmentCoder {
   Status ReadEscapes(const GroupPlan& group, uint64_t coded, Bytes bytes);
 
   const Plan& plan_;
-  const TurnTable& turns_;
-  RowWindow& rows_;
-  const uint64_t token_begin_;
+  GroupRows rows_;
   std::vector<float> tile_, values_, sums_, factors_;
   std::vector<uint8_t> codes_;
   std::vector<Escape> escapes_;
+};
+
+class FixedMode final : public TransformMode {
+ public:
+  explicit FixedMode(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
+
+  uint64_t StoredBytesMin(size_t group, const SegmentShape& shape) const override;
+  uint64_t StoredBytesMax(size_t group, const SegmentShape& shape) const override;
+  std::unique_ptr<GroupCoder> NewCoder(const CodingJob& job) const override;
+
+ private:
+  const std::shared_ptr<const Plan> plan_;
 };
 
 }  // namespace kvt

@@ -22,6 +22,9 @@ struct ProfileGroupBuilder;
 struct ProfileBook;
 struct ProfileBookBuilder;
 
+struct ProfileDense;
+struct ProfileDenseBuilder;
+
 struct ProfileHeader;
 struct ProfileHeaderBuilder;
 
@@ -35,7 +38,10 @@ struct ProfileGroup FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_MEAN = 10,
     VT_AMPLITUDE = 12,
     VT_DEVIATION = 14,
-    VT_BASIS_OFFSET = 16
+    VT_BASIS_OFFSET = 16,
+    VT_METRIC = 18,
+    VT_SPREAD = 20,
+    VT_LEADING = 22
   };
   uint8_t stream() const {
     return GetField<uint8_t>(VT_STREAM, 0);
@@ -58,6 +64,15 @@ struct ProfileGroup FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint64_t basis_offset() const {
     return GetField<uint64_t>(VT_BASIS_OFFSET, 0);
   }
+  const flatbuffers::Vector<float> *metric() const {
+    return GetPointer<const flatbuffers::Vector<float> *>(VT_METRIC);
+  }
+  const flatbuffers::Vector<float> *spread() const {
+    return GetPointer<const flatbuffers::Vector<float> *>(VT_SPREAD);
+  }
+  uint32_t leading() const {
+    return GetField<uint32_t>(VT_LEADING, 0);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint8_t>(verifier, VT_STREAM, 1) &&
@@ -70,6 +85,11 @@ struct ProfileGroup FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffset(verifier, VT_DEVIATION) &&
            verifier.VerifyVector(deviation()) &&
            VerifyField<uint64_t>(verifier, VT_BASIS_OFFSET, 8) &&
+           VerifyOffset(verifier, VT_METRIC) &&
+           verifier.VerifyVector(metric()) &&
+           VerifyOffset(verifier, VT_SPREAD) &&
+           verifier.VerifyVector(spread()) &&
+           VerifyField<uint32_t>(verifier, VT_LEADING, 4) &&
            verifier.EndTable();
   }
 };
@@ -99,6 +119,15 @@ struct ProfileGroupBuilder {
   void add_basis_offset(uint64_t basis_offset) {
     fbb_.AddElement<uint64_t>(ProfileGroup::VT_BASIS_OFFSET, basis_offset, 0);
   }
+  void add_metric(flatbuffers::Offset<flatbuffers::Vector<float>> metric) {
+    fbb_.AddOffset(ProfileGroup::VT_METRIC, metric);
+  }
+  void add_spread(flatbuffers::Offset<flatbuffers::Vector<float>> spread) {
+    fbb_.AddOffset(ProfileGroup::VT_SPREAD, spread);
+  }
+  void add_leading(uint32_t leading) {
+    fbb_.AddElement<uint32_t>(ProfileGroup::VT_LEADING, leading, 0);
+  }
   explicit ProfileGroupBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -118,9 +147,15 @@ inline flatbuffers::Offset<ProfileGroup> CreateProfileGroup(
     flatbuffers::Offset<flatbuffers::Vector<float>> mean = 0,
     flatbuffers::Offset<flatbuffers::Vector<float>> amplitude = 0,
     flatbuffers::Offset<flatbuffers::Vector<float>> deviation = 0,
-    uint64_t basis_offset = 0) {
+    uint64_t basis_offset = 0,
+    flatbuffers::Offset<flatbuffers::Vector<float>> metric = 0,
+    flatbuffers::Offset<flatbuffers::Vector<float>> spread = 0,
+    uint32_t leading = 0) {
   ProfileGroupBuilder builder_(_fbb);
   builder_.add_basis_offset(basis_offset);
+  builder_.add_leading(leading);
+  builder_.add_spread(spread);
+  builder_.add_metric(metric);
   builder_.add_deviation(deviation);
   builder_.add_amplitude(amplitude);
   builder_.add_mean(mean);
@@ -143,10 +178,15 @@ inline flatbuffers::Offset<ProfileGroup> CreateProfileGroupDirect(
     const std::vector<float> *mean = nullptr,
     const std::vector<float> *amplitude = nullptr,
     const std::vector<float> *deviation = nullptr,
-    uint64_t basis_offset = 0) {
+    uint64_t basis_offset = 0,
+    const std::vector<float> *metric = nullptr,
+    const std::vector<float> *spread = nullptr,
+    uint32_t leading = 0) {
   auto mean__ = mean ? _fbb.CreateVector<float>(*mean) : 0;
   auto amplitude__ = amplitude ? _fbb.CreateVector<float>(*amplitude) : 0;
   auto deviation__ = deviation ? _fbb.CreateVector<float>(*deviation) : 0;
+  auto metric__ = metric ? _fbb.CreateVector<float>(*metric) : 0;
+  auto spread__ = spread ? _fbb.CreateVector<float>(*spread) : 0;
   return kvt::schema::CreateProfileGroup(
       _fbb,
       stream,
@@ -155,7 +195,10 @@ inline flatbuffers::Offset<ProfileGroup> CreateProfileGroupDirect(
       mean__,
       amplitude__,
       deviation__,
-      basis_offset);
+      basis_offset,
+      metric__,
+      spread__,
+      leading);
 }
 
 struct ProfileBook FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -239,6 +282,105 @@ inline flatbuffers::Offset<ProfileBook> CreateProfileBookDirect(
       distortion);
 }
 
+struct ProfileDense FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef ProfileDenseBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_STEPS = 4,
+    VT_RATIOS = 6,
+    VT_TABLES = 8,
+    VT_CENTRES = 10
+  };
+  const flatbuffers::Vector<int16_t> *steps() const {
+    return GetPointer<const flatbuffers::Vector<int16_t> *>(VT_STEPS);
+  }
+  const flatbuffers::Vector<float> *ratios() const {
+    return GetPointer<const flatbuffers::Vector<float> *>(VT_RATIOS);
+  }
+  const flatbuffers::Vector<uint8_t> *tables() const {
+    return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_TABLES);
+  }
+  const flatbuffers::Vector<float> *centres() const {
+    return GetPointer<const flatbuffers::Vector<float> *>(VT_CENTRES);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffset(verifier, VT_STEPS) &&
+           verifier.VerifyVector(steps()) &&
+           VerifyOffset(verifier, VT_RATIOS) &&
+           verifier.VerifyVector(ratios()) &&
+           VerifyOffset(verifier, VT_TABLES) &&
+           verifier.VerifyVector(tables()) &&
+           VerifyOffset(verifier, VT_CENTRES) &&
+           verifier.VerifyVector(centres()) &&
+           verifier.EndTable();
+  }
+};
+
+struct ProfileDenseBuilder {
+  typedef ProfileDense Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_steps(flatbuffers::Offset<flatbuffers::Vector<int16_t>> steps) {
+    fbb_.AddOffset(ProfileDense::VT_STEPS, steps);
+  }
+  void add_ratios(flatbuffers::Offset<flatbuffers::Vector<float>> ratios) {
+    fbb_.AddOffset(ProfileDense::VT_RATIOS, ratios);
+  }
+  void add_tables(flatbuffers::Offset<flatbuffers::Vector<uint8_t>> tables) {
+    fbb_.AddOffset(ProfileDense::VT_TABLES, tables);
+  }
+  void add_centres(flatbuffers::Offset<flatbuffers::Vector<float>> centres) {
+    fbb_.AddOffset(ProfileDense::VT_CENTRES, centres);
+  }
+  explicit ProfileDenseBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<ProfileDense> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<ProfileDense>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<ProfileDense> CreateProfileDense(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    flatbuffers::Offset<flatbuffers::Vector<int16_t>> steps = 0,
+    flatbuffers::Offset<flatbuffers::Vector<float>> ratios = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> tables = 0,
+    flatbuffers::Offset<flatbuffers::Vector<float>> centres = 0) {
+  ProfileDenseBuilder builder_(_fbb);
+  builder_.add_centres(centres);
+  builder_.add_tables(tables);
+  builder_.add_ratios(ratios);
+  builder_.add_steps(steps);
+  return builder_.Finish();
+}
+
+struct ProfileDense::Traits {
+  using type = ProfileDense;
+  static auto constexpr Create = CreateProfileDense;
+};
+
+inline flatbuffers::Offset<ProfileDense> CreateProfileDenseDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    const std::vector<int16_t> *steps = nullptr,
+    const std::vector<float> *ratios = nullptr,
+    const std::vector<uint8_t> *tables = nullptr,
+    const std::vector<float> *centres = nullptr) {
+  auto steps__ = steps ? _fbb.CreateVector<int16_t>(*steps) : 0;
+  auto ratios__ = ratios ? _fbb.CreateVector<float>(*ratios) : 0;
+  auto tables__ = tables ? _fbb.CreateVector<uint8_t>(*tables) : 0;
+  auto centres__ = centres ? _fbb.CreateVector<float>(*centres) : 0;
+  return kvt::schema::CreateProfileDense(
+      _fbb,
+      steps__,
+      ratios__,
+      tables__,
+      centres__);
+}
+
 struct ProfileHeader FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef ProfileHeaderBuilder Builder;
   struct Traits;
@@ -256,7 +398,8 @@ struct ProfileHeader FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_DOCUMENTS = 24,
     VT_GROUPS = 26,
     VT_BOOKS = 28,
-    VT_ESCAPES = 30
+    VT_ESCAPES = 30,
+    VT_DENSE = 32
   };
   const flatbuffers::Vector<uint8_t> *model() const {
     return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_MODEL);
@@ -300,6 +443,9 @@ struct ProfileHeader FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<uint32_t> *escapes() const {
     return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_ESCAPES);
   }
+  const kvt::schema::ProfileDense *dense() const {
+    return GetPointer<const kvt::schema::ProfileDense *>(VT_DENSE);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffset(verifier, VT_MODEL) &&
@@ -323,6 +469,8 @@ struct ProfileHeader FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVectorOfTables(books()) &&
            VerifyOffset(verifier, VT_ESCAPES) &&
            verifier.VerifyVector(escapes()) &&
+           VerifyOffset(verifier, VT_DENSE) &&
+           verifier.VerifyTable(dense()) &&
            verifier.EndTable();
   }
 };
@@ -373,6 +521,9 @@ struct ProfileHeaderBuilder {
   void add_escapes(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> escapes) {
     fbb_.AddOffset(ProfileHeader::VT_ESCAPES, escapes);
   }
+  void add_dense(flatbuffers::Offset<kvt::schema::ProfileDense> dense) {
+    fbb_.AddOffset(ProfileHeader::VT_DENSE, dense);
+  }
   explicit ProfileHeaderBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -399,9 +550,11 @@ inline flatbuffers::Offset<ProfileHeader> CreateProfileHeader(
     uint32_t documents = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kvt::schema::ProfileGroup>>> groups = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kvt::schema::ProfileBook>>> books = 0,
-    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> escapes = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> escapes = 0,
+    flatbuffers::Offset<kvt::schema::ProfileDense> dense = 0) {
   ProfileHeaderBuilder builder_(_fbb);
   builder_.add_tokens(tokens);
+  builder_.add_dense(dense);
   builder_.add_escapes(escapes);
   builder_.add_books(books);
   builder_.add_groups(groups);
@@ -438,7 +591,8 @@ inline flatbuffers::Offset<ProfileHeader> CreateProfileHeaderDirect(
     uint32_t documents = 0,
     const std::vector<flatbuffers::Offset<kvt::schema::ProfileGroup>> *groups = nullptr,
     const std::vector<flatbuffers::Offset<kvt::schema::ProfileBook>> *books = nullptr,
-    const std::vector<uint32_t> *escapes = nullptr) {
+    const std::vector<uint32_t> *escapes = nullptr,
+    flatbuffers::Offset<kvt::schema::ProfileDense> dense = 0) {
   auto model__ = model ? _fbb.CreateVector<uint8_t>(*model) : 0;
   auto dims__ = dims ? _fbb.CreateVector<uint16_t>(*dims) : 0;
   auto groups__ = groups ? _fbb.CreateVector<flatbuffers::Offset<kvt::schema::ProfileGroup>>(*groups) : 0;
@@ -459,7 +613,8 @@ inline flatbuffers::Offset<ProfileHeader> CreateProfileHeaderDirect(
       documents,
       groups__,
       books__,
-      escapes__);
+      escapes__,
+      dense);
 }
 
 inline const kvt::schema::ProfileHeader *GetProfileHeader(const void *buf) {

@@ -29,7 +29,8 @@ class ApiTest : public testing::Test {
     for (uint32_t document = 0; document < documents; ++document) {
       Memory memory(model_, Layout::kDense, KVT_ELEMENT_F16, 150);
       FillCorrelated(*model_, &memory, document);
-      ASSERT_EQ(kvt_calibration_add(calibration_, memory.description(), 0, 150), KVT_OK) << LastText();
+      ASSERT_EQ(kvt_calibration_add(calibration_, memory.description(), 0, 150, nullptr), KVT_OK)
+          << LastText();
     }
   }
   template <typename Call>
@@ -49,7 +50,7 @@ class ApiTest : public testing::Test {
   kvt_codec_t NewCodec(const std::vector<uint8_t>& profile, uint32_t ratio) const {
     kvt_codec_options_t options;
     kvt_codec_options_init(&options, sizeof options);
-    EXPECT_EQ(options.ratio, 16u);
+    EXPECT_EQ(options.ratio, 0u);
     options.name = "transform";
     options.name_len = 9;
     options.profile = profile.data();

@@ -154,7 +154,7 @@ TEST(CalibratorTest, StateWithValuesThatNoRowsGiveIsRefused) {
   const auto calibrator = *Calibrator::Create(model, {});
   AddDocument(model, calibrator.get(), 0, 1100);
   const std::string saved = calibrator->Save();
-  const size_t shift_at = kHalvesAt + kRows * sizeof(uint16_t) * (shape.k_dim + shape.v_dim);
+  const size_t shift_at = kHalvesAt + kRows * (sizeof(uint16_t) * (shape.k_dim + shape.v_dim) + 1);
   const size_t sum_at = shift_at + shape.k_dim * sizeof(float);
   const size_t outer_at = sum_at + shape.k_dim * sizeof(double);
   ASSERT_TRUE(Calibrator::Restore(model, AsBytes(WithValue(saved, shift_at, 1.0f))).ok());
@@ -163,6 +163,7 @@ TEST(CalibratorTest, StateWithValuesThatNoRowsGiveIsRefused) {
   const std::string hostile[] = {WithValue(WithValue(saved, kTokensAt, many), kSeenAt, many),
                                  WithValue(saved, kHalvesAt, uint16_t{0x7c00}),
                                  WithValue(saved, kHalvesAt + 2, uint16_t{0xfe01}),
+                                 WithValue(saved, shift_at - 1, int8_t{3}),
                                  WithValue(saved, shift_at, 1e10f),
                                  WithValue(saved, sum_at, -1e300),
                                  WithValue(saved, outer_at, 1e38f),

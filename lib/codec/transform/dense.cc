@@ -1,0 +1,54 @@
+#include "codec/transform/dense.h"
+
+#include "codec/transform/dense_segment.h"
+#include "cpu/transform_rows.h"
+
+namespace kvt {
+namespace {
+
+// What a component must reach in nearly all tokens to stay a zero.
+constexpr float kZeroBelow = 0.6f;
+
+}  // namespace
+
+size_t DenseKept(const ProfileGroup& group, int32_t step) {
+  const float least = kZeroBelow * StepOf(step);
+  size_t kept = group.components();
+  while (kept > 0 && group.spread[kept - 1] < least) --kept;
+  return kept;
+}
+
+int32_t DenseStep(const DenseFacts& facts, double ratio) {
+  size_t upper = 1;
+  while (upper + 1 < facts.ratios.size() && double{facts.ratios[upper]} < ratio) ++upper;
+  const double low = std::log2(double{facts.ratios[upper - 1]}),
+               high = std::log2(double{facts.ratios[upper]});
+  const int32_t from = facts.steps[upper - 1], to = facts.steps[upper];
+  const double part = (std::log2(ratio) - low) / (high - low);
+  const double step = from + part * (to - from);
+  return static_cast<int32_t>(std::lrint(std::clamp<double>(step, -kStepMost, kStepMost)));
+}
+
+DenseMode::DenseMode(std::shared_ptr<const Profile> profile, uint32_t ratio, Exempt exempt)
+    : profile_(std::move(profile)),
+      tables_(*profile_->facts().dense),
+      step_(DenseStep(*profile_->facts().dense, ratio)),
+      exempt_(exempt) {
+  for (const ProfileGroup& group : profile_->facts().groups) {
+    std::vector<float>& basis = bases_.emplace_back(group.components() * group.width());
+    kernels::HalvesToFloats(group.basis, basis.size(), basis.data());
+  }
+}
+
+uint64_t DenseMode::StoredBytesMin(size_t, const SegmentShape&) const { return DenseCoder::kFrontBytes; }
+
+uint64_t DenseMode::StoredBytesMax(size_t index, const SegmentShape& shape) const {
+  return DenseCoder::kFrontBytes +
+         (group(index).layer_end - group(index).layer_begin) * shape.decoded_bytes();
+}
+
+std::unique_ptr<GroupCoder> DenseMode::NewCoder(const CodingJob& job) const {
+  return std::make_unique<DenseCoder>(*this, job);
+}
+
+}  // namespace kvt
