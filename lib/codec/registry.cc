@@ -1,6 +1,8 @@
 #include "absl/strings/strip.h"
+#include "codec/cachegen/cachegen.h"
 #include "codec/lossless/lossless.h"
 #include "codec/lossy.h"
+#include "codec/nested/nested.h"
 #include "codec/raw.h"
 #include "codec/segment_codec.h"
 
@@ -30,6 +32,9 @@ std::unique_ptr<const SegmentCodec> MakeRotated(absl::string_view name) {
 std::unique_ptr<const SegmentFormat> MakeUngrouped(absl::string_view name) {
   if (name == "raw") return MakeRawCodec();
   if (name == "lossless") return MakeLosslessCodec();
+  if (name == "nested_coarse") return MakeNestedCoarseCodec();
+  if (name == "nested_rest") return MakeNestedRestCodec();
+  if (name == "cachegen") return MakeCachegenCodec();
   if (name == "int8") return MakeInt8Codec();
   if (name == "fp8") return MakeFp8Codec(/*e5m2=*/false);
   if (name == "fp8_e5m2") return MakeFp8Codec(/*e5m2=*/true);
@@ -54,9 +59,10 @@ StatusOr<std::unique_ptr<const SegmentFormat>> MakeSegmentCodec(const SegmentPar
   }
   return Error(
       KVT_ERR_UNSUPPORTED,
-      absl::StrCat("codec '", name,
-                   "' is not one of raw, lossless, int8, fp8, fp8_e5m2, kivi2, kivi4, kivi8, and rotated2, "
-                   "rotated3, rotated4, rotated4v2 and the like"));
+      absl::StrCat(
+          "codec '", name,
+          "' is not one of raw, lossless, nested_coarse, nested_rest, cachegen, int8, fp8, fp8_e5m2, kivi2, "
+          "kivi4, kivi8, and rotated2, rotated3, rotated4, rotated4v2 and the like"));
 }
 
 }  // namespace kvt

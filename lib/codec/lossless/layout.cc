@@ -2,6 +2,23 @@
 
 namespace kvt::lossless {
 
+Turns TurnsOf(const SegmentShape& shape) {
+  Turns turns{{}, {0}};
+  if (shape.turns == nullptr || shape.channels() > kTurnedChannelsMax) return turns;
+  turns.of.assign(shape.dim, 0);
+  for (uint32_t e = 0; e < shape.dim; ++e) {
+    const uint32_t step = shape.turns[e];
+    if (step == 0) continue;
+    auto at = std::find(turns.steps.begin(), turns.steps.end(), step);
+    if (at == turns.steps.end()) {
+      if (turns.steps.size() == kTurnsMax) return {{}, {0}};
+      at = turns.steps.insert(at, step);
+    }
+    turns.of[e] = static_cast<uint8_t>(at - turns.steps.begin() + 1);
+  }
+  return turns;
+}
+
 void TurnOrder::Sort(const Turns& turns, uint64_t first, size_t tokens) {
   if (first_ == first && tokens_ == tokens && steps_ == turns.steps) return;
   first_ = first;

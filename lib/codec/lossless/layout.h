@@ -47,6 +47,9 @@ struct Turns {
   uint32_t Of(size_t channel) const { return of[channel % of.size()]; }
 };
 
+// The distinct turns of a shape's channels; none when there are too many.
+Turns TurnsOf(const SegmentShape& shape);
+
 // The tokens of a block in the order of their bins, for each turn.
 class TurnOrder {
  public:

@@ -29,24 +29,6 @@ struct Work {
   std::vector<uint8_t*> to;
 };
 
-// The distinct turns of a shape's channels; none when there are too many.
-lossless::Turns TurnsOf(const SegmentShape& shape) {
-  lossless::Turns turns{{}, {0}};
-  if (shape.turns == nullptr || shape.channels() > lossless::kTurnedChannelsMax) return turns;
-  turns.of.assign(shape.dim, 0);
-  for (uint32_t e = 0; e < shape.dim; ++e) {
-    const uint32_t step = shape.turns[e];
-    if (step == 0) continue;
-    auto at = std::find(turns.steps.begin(), turns.steps.end(), step);
-    if (at == turns.steps.end()) {
-      if (turns.steps.size() == lossless::kTurnsMax) return {{}, {0}};
-      at = turns.steps.insert(at, step);
-    }
-    turns.of[e] = static_cast<uint8_t>(at - turns.steps.begin() + 1);
-  }
-  return turns;
-}
-
 class LosslessCodec final : public SegmentFormat {
  public:
   bool lossy() const override { return false; }
@@ -57,7 +39,7 @@ class LosslessCodec final : public SegmentFormat {
 
   uint64_t EncodeSegment(const SegmentShape& shape, RowWindow& rows, uint8_t* out, kernels::HashCopy& hash,
                          uint64_t*) const override {
-    const lossless::Turns turns = TurnsOf(shape);
+    const lossless::Turns turns = lossless::TurnsOf(shape);
     const uint64_t step = ChunkTokens(shape.channels());
     uint8_t* to = out;
     for (uint64_t token = 0; token < shape.tokens; token += step) {
