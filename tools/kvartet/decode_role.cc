@@ -32,7 +32,8 @@ class Decoder {
         full_(NewSession(*engine_, settings, prompt_)),
         draft_(NewSession(*engine_, settings, prompt_)),
         model_(MakeModel(engine_->geometry())),
-        raw_(MakeCodec(model_, "raw")) {
+        raw_(MakeCodec(model_, "raw")),
+        parts_(Parts(static_cast<int32_t>(prompt_.prefix().size()))) {
     Check(kvt_runtime_create(nullptr, runtime_.out()), "kvt_runtime_create");
     if (url.empty()) return;
     kvt_node_options_t options;
@@ -43,6 +44,7 @@ class Decoder {
     Check(kvt_node_open(runtime_.get(), &options, node_.out()), "kvt_node_open");
     Check(kvt_node_connect(node_.get(), url.data(), url.size(), 10'000, peer_.out()), "kvt_node_connect");
     MakeLossyCodec(profile);
+    blobs_ = ReserveParts(*full_, parts_);
   }
 
   // What the coordinator needs to know; the probe of the fidelity level is made when verification is to come.
@@ -63,8 +65,8 @@ class Decoder {
     request_ = Clock();
     wait_ns_ = 0;
     if (way == "recompute") return Recompute();
-    if (way == "raw") return Pulled(raw_, "raw");
-    if (way == "lossy") return Pulled(lossy_, "lossy");
+    if (way == "raw") return Pulled(/*lossy=*/false);
+    if (way == "lossy") return Pulled(/*lossy=*/true);
     if (way == "lossy_verified") return Verified();
     if (way == "cache_hit") return CacheHit(place);
     throw Failure("the demo has no way \"" + way + "\"");
@@ -91,9 +93,12 @@ class Decoder {
   }
 
  private:
+  uint32_t Layers() const { return static_cast<uint32_t>(engine_->geometry().kv.layers); }
+
   void MakeLossyCodec(const std::string& profile) {
     if (!settings_.NeedsProfile()) {
       lossy_ = MakeCodec(model_, settings_.codec);
+      layers_ = CutLayers(Layers(), {});
       return;
     }
     Progress("D fetches the profile from P");
@@ -101,13 +106,14 @@ class Decoder {
     profile_moved_ = fetched.moved;
     profile_ms_ = fetched.ms;
     lossy_ = MakeTransform(model_, fetched.profile, settings_.ratio);
+    layers_ = CutLayers(Layers(), ProfileGroups(fetched.profile));
   }
 
   uint64_t RawBytes() const { return engine_->geometry().kv.token_bytes() * prompt_.prefix().size(); }
 
   void Mark(const char* part) { channel_->Send({{"part", part}}); }
   // The waiting is over; the coordinator finds P's prefill and encoding inside of it.
-  void LastPartCame() {
+  void LastPieceCame() {
     wait_ns_ = request_.Nanoseconds();
     Mark("decode");
   }
@@ -188,15 +194,24 @@ class Decoder {
     Prefill(prompt_.prefix());
   }
 
-  Json Pulled(const Codec& codec, const std::string& label) {
+  std::unique_ptr<StreamPull> PullLossy() const { return Pull("lossy", settings_.sinks, settings_.window); }
+  std::unique_ptr<StreamPull> PullRaw() const { return Pull("raw", 0, 0); }
+  std::unique_ptr<StreamPull> Pull(const std::string& label, uint32_t sinks, uint32_t window) const {
+    return std::make_unique<StreamPull>(node_, peer_, NameStream(model_, prompt_.prefix(), label),
+                                        CutStream(parts_, layers_, sinks, window), RawBytes(), kTransferMs);
+  }
+
+  Json Pulled(bool lossy) {
     Reset();
     Mark("transfer");
+    std::unique_ptr<StreamPull> pull;  // its memory goes after the first token
     try {
-      StreamPull pull(node_, peer_, NameStream(model_, prompt_.prefix(), label),
-                      Parts(static_cast<int32_t>(prompt_.prefix().size())), RawBytes(), kTransferMs);
-      Receive(node_, {&pull}, &pull, codec, full_.get(), &totals_, [this] { LastPartCame(); });
-      bytes_moved_ = pull.bytes();
+      pull = lossy ? PullLossy() : PullRaw();
+      Receive(node_, {pull.get()}, pull.get(), lossy ? lossy_ : raw_, blobs_, full_.get(), &totals_,
+              [this] { LastPieceCame(); });
+      bytes_moved_ = pull->bytes();
     } catch (const Failure& failure) {
+      pull.reset();
       FallBack(failure);
     }
     return Finish(full_.get());
@@ -205,16 +220,12 @@ class Decoder {
   Json Verified() {
     Reset();
     Mark("transfer");
-    const std::vector<Part> parts = Parts(static_cast<int32_t>(prompt_.prefix().size()));
-    StreamPull lossy(node_, peer_, NameStream(model_, prompt_.prefix(), "lossy"), parts, RawBytes(),
-                     kTransferMs);
-    StreamPull full(node_, peer_, NameStream(model_, prompt_.prefix(), "raw"), parts, RawBytes(),
-                    kTransferMs);
-    const std::vector<StreamPull*> pulls = {&lossy, &full};
-    Receive(node_, pulls, &lossy, lossy_, draft_.get(), &totals_, [] {});
+    const std::unique_ptr<StreamPull> lossy = PullLossy(), full = PullRaw();
+    const std::vector<StreamPull*> pulls = {lossy.get(), full.get()};
+    Receive(node_, pulls, lossy.get(), lossy_, blobs_, draft_.get(), &totals_, [] {});
     Take(draft_->DecodeOne(prompt_.last()), "draft");
-    Receive(node_, pulls, &full, raw_, full_.get(), &totals_, [this] { LastPartCame(); });
-    bytes_moved_ = lossy.bytes() + full.bytes();
+    Receive(node_, pulls, full.get(), raw_, blobs_, full_.get(), &totals_, [this] { LastPieceCame(); });
+    bytes_moved_ = lossy->bytes() + full->bytes();
     const int32_t first = FirstToken(full_.get());
     const Clock clock;
     const VerifiedRun run =
@@ -226,7 +237,7 @@ class Decoder {
     result["drafted"] = run.stats.drafted;
     result["accepted"] = run.stats.accepted;
     result["rounds"] = run.stats.rounds;
-    result["lossy_bytes"] = lossy.bytes();
+    result["lossy_bytes"] = lossy->bytes();
     return result;
   }
 
@@ -276,13 +287,16 @@ class Decoder {
   const std::unique_ptr<engine::Session> full_, draft_;
   Model model_;
   Codec raw_, lossy_;
+  const std::vector<Part> parts_;
+  std::vector<LayerRange> layers_;     // of the last part's pieces
+  std::vector<engine::KvBlob> blobs_;  // one a part; empty without a peer
   Runtime runtime_;
   Node node_;
   Peer peer_;
   Fidelity fidelity_;
   kvt_codec_report_t totals_ = {};
   Clock request_;         // since the command for this way came
-  uint64_t wait_ns_ = 0;  // from there to the last part of KV
+  uint64_t wait_ns_ = 0;  // from there to the last piece of KV
   uint64_t bytes_moved_ = 0;
   std::string fallback_;
   uint64_t profile_moved_ = 0;

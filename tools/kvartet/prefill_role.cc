@@ -1,6 +1,7 @@
 #include "kvartet/prefill_role.h"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -29,7 +30,9 @@ class Prefiller {
         prompt_(MakePrompt(*engine_, settings)),
         session_(NewSession(*engine_, settings, prompt_)),
         model_(MakeModel(engine_->geometry())),
-        raw_(MakeCodec(model_, "raw")) {
+        raw_(MakeCodec(model_, "raw")),
+        parts_(Parts(static_cast<int32_t>(prompt_.prefix().size()))),
+        blobs_(ReserveParts(*session_, parts_)) {
     Check(kvt_runtime_create(nullptr, runtime_.out()), "kvt_runtime_create");
     kvt_node_options_t options;
     kvt_node_options_init(&options, sizeof options);
@@ -42,7 +45,6 @@ class Prefiller {
     std::copy(ns.begin(), ns.end(), options.namespace_digest);
     Check(kvt_node_open(runtime_.get(), &options, node_.out()), "kvt_node_open");
     MakeLossyCodec();
-    ReserveBlobs();
   }
 
   Json Hello() const {
@@ -59,13 +61,13 @@ class Prefiller {
     const Clock clock;
     streams_.clear();
     Take(session_->Truncate(0), "truncate");
-    const std::vector<Part> parts = Parts(static_cast<int32_t>(prompt_.prefix().size()));
     const uint64_t queue_ns = clock.Nanoseconds();
     uint64_t prefill_ns = 0;
     totals_ = {};
-    if (lossy) Open("lossy");
-    if (full && !lossy) Open("raw");
-    for (const Part& part : parts) {
+    if (lossy) Open("lossy", lossy_, settings_.sinks, settings_.window);
+    if (full && !lossy) Open("raw", raw_, 0, 0);
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      const Part& part = parts_[i];
       Take(session_->Prefill(prompt_.prefix().subspan(static_cast<size_t>(part.begin),
                                                       static_cast<size_t>(part.end - part.begin)),
                              kPrefillChunk),
@@ -73,21 +75,15 @@ class Prefiller {
       prefill_ns = clock.Nanoseconds() - queue_ns;
       channel_->Send({{"progress", "prefill on P: " + std::to_string(part.end) + " of " +
                                        std::to_string(prompt_.prefix().size()) + " tokens"}});
-      engine::KvBlob& blob = blobs_[static_cast<size_t>(&part - parts.data())];
-      Take(session_->ExportInto(blob), "export");
-      // Encoded by the other thread while the next part is computed.
-      if (lossy) {
-        Append(lossy_, "lossy", blob, part.begin == 0 ? settings_.sinks : 0,
-               part.end == parts.back().end ? settings_.window : 0);
-      }
-      if (full && !lossy) Append(raw_, "raw", blob, 0, 0);
+      Take(session_->ExportInto(blobs_[i]), "export");
+      if (lossy || full) Append(streams_.back(), i);
     }
     if (lossy && full) {
-      Open("raw");
-      for (const engine::KvBlob& blob : blobs_) Append(raw_, "raw", blob, 0, 0);
+      Open("raw", raw_, 0, 0);
+      for (size_t i = 0; i < parts_.size(); ++i) Append(streams_.back(), i);
     }
     encoding_.Wait();
-    for (const Stream& stream : streams_) Check(kvt_stream_finish(stream.get(), 1), "kvt_stream_finish");
+    for (const Outgoing& out : streams_) Check(kvt_stream_finish(out.stream.get(), 1), "kvt_stream_finish");
     return {{"queue_ns", queue_ns},
             {"prefill_ns", prefill_ns},
             {"encode_ns", clock.Nanoseconds() - queue_ns - prefill_ns},  // what the prefill did not hide
@@ -96,40 +92,67 @@ class Prefiller {
   }
 
  private:
-  // Memory for every part, touched before the first request so that none pays for it.
-  void ReserveBlobs() {
-    for (const Part& part : Parts(static_cast<int32_t>(prompt_.prefix().size()))) {
-      engine::KvBlob blob = Take(session_->Reserve(part.begin, part.end - part.begin), "reserve");
-      std::fill(blob.bytes().begin(), blob.bytes().end(), 0);
-      blob.WriteHeaders();
-      blobs_.push_back(std::move(blob));
+  struct Outgoing {
+    const Codec* codec;
+    StreamName name;
+    std::vector<Piece> pieces;
+    Stream stream;
+  };
+
+  void Open(const std::string& label, const Codec& codec, uint32_t sinks, uint32_t window) {
+    Outgoing out{&codec, NameStream(model_, prompt_.prefix(), label),
+                 CutStream(parts_, layers_, sinks, window), Stream()};
+    Check(kvt_stream_open(node_.get(), out.name.key.data(), out.stream.out()), "kvt_stream_open");
+    streams_.push_back(std::move(out));
+  }
+
+  // Encodes a part and appends it. One piece: by the other thread, while this one computes the next part.
+  // Several: by both, and appended in order before this returns.
+  void Append(const Outgoing& out, size_t part) {
+    size_t i = 0;
+    while (out.pieces[i].part != part) ++i;
+    const size_t end = EndOfPart(out.pieces, i);
+    if (end - i == 1) {
+      encoding_.Run([this, &out, i] { Send(out, Encode(&helpers_, out, i)); });
+      return;
+    }
+    encoding_.Wait();
+    // An odd one goes ahead alone: most often the window, which takes no time.
+    if ((end - i) % 2 != 0) Send(out, Encode(&own_, out, i++));
+    for (; i < end; i += 2) {
+      encoding_.Run([this, &out, i] { Send(out, Encode(&helpers_, out, i)); });
+      const Encoded second = Encode(&own_, out, i + 1);
+      encoding_.Wait();
+      Send(out, second);
     }
   }
 
-  void Open(const std::string& label) {
-    const StreamName name = NameStream(model_, prompt_.prefix(), label);
-    Stream stream;
-    Check(kvt_stream_open(node_.get(), name.key.data(), stream.out()), "kvt_stream_open");
-    streams_.push_back(std::move(stream));
+  struct Encoded {
+    std::span<const uint8_t> frame;
+    kvt_codec_report_t report;
+  };
+  Encoded Encode(PartEncoder* encoder, const Outgoing& out, size_t i) const {
+    const Piece& piece = out.pieces[i];
+    Encoded encoded;
+    encoded.frame = encoder->Encode(piece.kept_raw ? raw_ : *out.codec, out.name, blobs_[piece.part], piece,
+                                    &encoded.report);
+    return encoded;
   }
 
-  // Encodes a part into the stream that was opened last.
-  void Append(const Codec& codec, const std::string& label, const engine::KvBlob& blob, uint32_t exempt_first,
-              uint32_t exempt_last) {
-    encoding_.Run([this, &codec, name = NameStream(model_, prompt_.prefix(), label), &blob,
-                   stream = streams_.back().get(), exempt_first, exempt_last] {
-      kvt_codec_report_t report;
-      const std::span<const uint8_t> frame =
-          encoder_.Encode(codec, name, blob, exempt_first, exempt_last, &report);
-      Check(kvt_stream_append(stream, frame.data(), frame.size()), "kvt_stream_append");
-      totals_.frame_bytes += report.frame_bytes;
-      totals_.nonfinite += report.nonfinite;
-    });
+  // By one thread at a time.
+  void Send(const Outgoing& out, const Encoded& encoded) {
+    Check(kvt_stream_append(out.stream.get(), encoded.frame.data(), encoded.frame.size()),
+          "kvt_stream_append");
+    totals_.frame_bytes += encoded.report.frame_bytes;
+    totals_.nonfinite += encoded.report.nonfinite;
   }
+
+  uint32_t Layers() const { return static_cast<uint32_t>(engine_->geometry().kv.layers); }
 
   void MakeLossyCodec() {
     if (!settings_.NeedsProfile()) {
       lossy_ = MakeCodec(model_, settings_.codec);
+      layers_ = CutLayers(Layers(), {});
       return;
     }
     const std::vector<uint8_t> profile = ReadFile(settings_.profile);
@@ -139,6 +162,7 @@ class Prefiller {
       throw Failure(settings_.profile + ": " + failure.what(), failure.status);
     }
     profile_ = ProfileFingerprint(profile);
+    layers_ = CutLayers(Layers(), ProfileGroups(profile));
     profile_bytes_ = profile.size();
     offered_ = OfferProfile(runtime_, node_, profile);
   }
@@ -155,9 +179,11 @@ class Prefiller {
   Node node_;
   std::string profile_;  // its fingerprint; empty: the codec has none
   size_t profile_bytes_ = 0;
+  std::vector<LayerRange> layers_;  // of the last part's pieces
+  const std::vector<Part> parts_;
   std::vector<engine::KvBlob> blobs_;  // one a part
-  PartEncoder encoder_;
-  std::vector<Stream> streams_;  // of the last request; kept until the next, so that D can pull to the end
+  PartEncoder own_, helpers_;
+  std::deque<Outgoing> streams_;  // of the last request; kept until the next, so that D can pull to the end
   kvt_codec_report_t totals_ = {};
   Worker encoding_;  // the last member: its tasks use the others
 };

@@ -1,7 +1,9 @@
 #include "kvartet/profile.h"
 
 #include <array>
+#include <cstdio>
 
+#include "kvartet/channel.h"
 #include "kvartet/clock.h"
 #include "kvartet/files.h"
 
@@ -29,6 +31,24 @@ KeyBytes ProfileKey(const FingerprintBytes& fingerprint) {
 }  // namespace
 
 std::string ProfileFingerprint(std::span<const uint8_t> profile) { return Hex(Fingerprint(profile)); }
+
+std::vector<LayerRange> ProfileGroups(std::span<const uint8_t> profile) {
+  const Json facts = Json::parse(CopyText(
+      [&](char* buf, size_t cap, size_t* needed) {
+        return kvt_profile_describe(profile.data(), profile.size(), buf, cap, needed);
+      },
+      "kvt_profile_describe"));
+  std::vector<LayerRange> groups;
+  for (const Json& group : facts.at("groups")) {
+    const std::string layers = group.at("layers").get<std::string>();
+    LayerRange range;
+    if (std::sscanf(layers.c_str(), "[%u, %u)", &range.begin, &range.end) != 2)
+      throw Failure("the profile describes a group's layers as \"" + layers + "\"");
+    // Streams of one group follow each other.
+    if (groups.empty() || groups.back().end != range.end) groups.push_back(range);
+  }
+  return groups;
+}
 
 Cache OfferProfile(const Runtime& runtime, const Node& node, std::span<const uint8_t> profile) {
   const KeyBytes key = ProfileKey(Fingerprint(profile));

@@ -7,11 +7,15 @@
 #include <vector>
 
 #include "kvartet/library.h"
+#include "kvartet/stream_cut.h"
 
 namespace kvt::cli {
 
 // In hexadecimal; checks the profile whole.
 std::string ProfileFingerprint(std::span<const uint8_t> profile);
+
+// The groups of layers that the transform codec can put into frames of their own with this profile.
+std::vector<LayerRange> ProfileGroups(std::span<const uint8_t> profile);
 
 // Puts a profile into a cache in memory and serves that to the node's peers. The cache must outlive the node.
 Cache OfferProfile(const Runtime& runtime, const Node& node, std::span<const uint8_t> profile);

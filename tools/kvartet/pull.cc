@@ -2,16 +2,22 @@
 
 #include <poll.h>
 
+#include "kvartet/worker.h"
+
 namespace kvt::cli {
 
-StreamPull::StreamPull(const Node& node, const Peer& peer, StreamName name, std::vector<Part> parts,
+StreamPull::StreamPull(const Node& node, const Peer& peer, StreamName name, std::vector<Piece> pieces,
                        uint64_t raw_bytes, int64_t timeout_ms)
-    : node_(node), name_(name), parts_(std::move(parts)), offsets_(parts_.size()), lengths_(parts_.size()) {
+    : node_(node),
+      name_(name),
+      pieces_(std::move(pieces)),
+      offsets_(pieces_.size()),
+      lengths_(pieces_.size()) {
   // Whole frames are a little larger than raw rows: header, segment table, alignment.
-  const size_t cap = raw_bytes + raw_bytes / 16 + parts_.size() * (1 << 20);
+  const size_t cap = raw_bytes + raw_bytes / 16 + pieces_.size() * (1 << 20);
   buffer_.reset(new uint8_t[cap]);
   Check(kvt_peer_submit_pull_stream(peer.get(), name_.key.data(), buffer_.get(), cap, offsets_.data(),
-                                    lengths_.data(), parts_.size(), timeout_ms, &operation_),
+                                    lengths_.data(), pieces_.size(), timeout_ms, &operation_),
         "kvt_peer_submit_pull_stream");
 }
 
@@ -29,12 +35,12 @@ void StreamPull::Note(const kvt_completion_t& completion) {
   status_ = completion.status;
 }
 
-void WaitForPart(const Node& node, const std::vector<StreamPull*>& pulls, StreamPull* pull, size_t i) {
+void WaitForPiece(const Node& node, const std::vector<StreamPull*>& pulls, StreamPull* pull, size_t i) {
   int32_t fd = -1;
   Check(kvt_node_event_fd(node.get(), &fd), "kvt_node_event_fd");
-  while (!pull->HasPart(i)) {
+  while (!pull->HasPiece(i)) {
     if (pull->done()) {
-      throw Failure(std::string("part ") + std::to_string(i) +
+      throw Failure(std::string("piece ") + std::to_string(i) +
                         " of the stream did not come: " + kvt_status_name(pull->status()),
                     pull->status());
     }
@@ -53,19 +59,34 @@ void WaitForPart(const Node& node, const std::vector<StreamPull*>& pulls, Stream
 }
 
 void Receive(const Node& node, const std::vector<StreamPull*>& pulls, StreamPull* pull, const Codec& codec,
-             engine::Session* session, kvt_codec_report_t* totals,
+             std::span<engine::KvBlob> blobs, engine::Session* session, kvt_codec_report_t* totals,
              const std::function<void()>& last_arrived) {
-  const std::vector<Part>& parts = pull->parts();
-  for (size_t i = 0; i < parts.size(); ++i) {
-    WaitForPart(node, pulls, pull, i);
-    if (i + 1 == parts.size()) last_arrived();
-    engine::KvBlob blob = Take(session->Reserve(parts[i].begin, parts[i].end - parts[i].begin), "reserve");
-    kvt_codec_report_t report;
-    DecodePart(codec, pull->name(), pull->frame(i), &blob, &report);
+  const std::vector<Piece>& pieces = pull->pieces();
+  std::vector<kvt_codec_report_t> reports(pieces.size());
+  Worker helper;  // the last of the three: its tasks use the others
+  for (size_t i = 0; i < pieces.size();) {
+    const size_t end = EndOfPart(pieces, i);
+    engine::KvBlob& blob = blobs[pieces[i].part];
+    for (; i < end; ++i) {
+      WaitForPiece(node, pulls, pull, i);
+      if (i + 1 == pieces.size()) last_arrived();
+      const auto decode = [&codec, pull, &blob, &reports, i] {
+        DecodePiece(codec, pull->name(), pull->frame(i), pull->pieces()[i], blob, &reports[i]);
+      };
+      // Every other one, so that this thread has the last.
+      if ((end - i) % 2 == 0) {
+        helper.Run(decode);
+      } else {
+        decode();
+      }
+    }
+    helper.Wait();
+    Take(session->Commit(blob), "commit");
+  }
+  for (const kvt_codec_report_t& report : reports) {
     totals->checksums += report.checksums;
     totals->frame_bytes += report.frame_bytes;
     totals->decoded_bytes += report.decoded_bytes;
-    Take(session->Commit(blob), "commit");
   }
 }
 

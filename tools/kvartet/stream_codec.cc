@@ -1,5 +1,6 @@
 #include "kvartet/stream_codec.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace kvt::cli {
@@ -14,23 +15,30 @@ kvt_frame_spec_t SpecFor(const StreamName& name, int32_t tokens) {
   return spec;
 }
 
+kvt_frame_spec_t SpecFor(const StreamName& name, const Piece& piece, const engine::KvBlob& blob) {
+  kvt_frame_spec_t spec = SpecFor(name, piece.token_end - piece.token_begin);
+  spec.token_begin = static_cast<uint64_t>(piece.token_begin - blob.pos_begin());
+  spec.layer_begin = piece.layers.begin;
+  spec.layer_end = piece.layers.end;
+  spec.exempt_first = piece.exempt_first;
+  return spec;
+}
+
 kvt_codec_report_t EmptyReport() {
   kvt_codec_report_t report = {};
   report.struct_size = sizeof report;
   return report;
 }
 
-}  // namespace
-
-std::vector<Part> Parts(int32_t prefix_tokens) {
-  std::vector<Part> parts;
-  int32_t begin = 0;
-  for (const int32_t size : Take(engine::PrefillChunks(prefix_tokens, kPrefillChunk), "prefill chunks")) {
-    parts.push_back({begin, begin + size});
-    begin += size;
-  }
-  return parts;
+void Decode(const Codec& codec, std::span<const uint8_t> frame, const kvt_frame_spec_t& spec,
+            const engine::KvBlob& blob, kvt_codec_report_t* report) {
+  const BlobView view(blob);
+  *report = EmptyReport();
+  Check(kvt_codec_decode(codec.get(), frame.data(), frame.size(), &spec, view.get(), report),
+        "kvt_codec_decode");
 }
+
+}  // namespace
 
 StreamName NameStream(const Model& model, std::span<const int32_t> prefix, const std::string& label) {
   return {SequenceKey(model, prefix, label), DemoNamespace()};
@@ -39,10 +47,21 @@ StreamName NameStream(const Model& model, std::span<const int32_t> prefix, const
 std::span<const uint8_t> PartEncoder::Encode(const Codec& codec, const StreamName& name,
                                              const engine::KvBlob& blob, uint32_t exempt_first,
                                              uint32_t exempt_last, kvt_codec_report_t* report) {
-  const BlobView view(blob);
   kvt_frame_spec_t spec = SpecFor(name, blob.tokens());
   spec.exempt_first = exempt_first;
   spec.exempt_last = exempt_last;
+  return Encode(codec, spec, blob, report);
+}
+
+std::span<const uint8_t> PartEncoder::Encode(const Codec& codec, const StreamName& name,
+                                             const engine::KvBlob& blob, const Piece& piece,
+                                             kvt_codec_report_t* report) {
+  return Encode(codec, SpecFor(name, piece, blob), blob, report);
+}
+
+std::span<const uint8_t> PartEncoder::Encode(const Codec& codec, const kvt_frame_spec_t& spec,
+                                             const engine::KvBlob& blob, kvt_codec_report_t* report) {
+  const BlobView view(blob);
   uint64_t bound = 0;
   Check(kvt_codec_bound(codec.get(), view.get(), &spec, &bound), "kvt_codec_bound");
   if (capacity_ < bound) {
@@ -58,11 +77,23 @@ std::span<const uint8_t> PartEncoder::Encode(const Codec& codec, const StreamNam
 
 void DecodePart(const Codec& codec, const StreamName& name, std::span<const uint8_t> frame,
                 engine::KvBlob* blob, kvt_codec_report_t* report) {
-  const BlobView view(*blob);
-  const kvt_frame_spec_t spec = SpecFor(name, blob->tokens());
-  *report = EmptyReport();
-  Check(kvt_codec_decode(codec.get(), frame.data(), frame.size(), &spec, view.get(), report),
-        "kvt_codec_decode");
+  Decode(codec, frame, SpecFor(name, blob->tokens()), *blob, report);
+}
+
+void DecodePiece(const Codec& codec, const StreamName& name, std::span<const uint8_t> frame,
+                 const Piece& piece, const engine::KvBlob& blob, kvt_codec_report_t* report) {
+  Decode(codec, frame, SpecFor(name, piece, blob), blob, report);
+}
+
+std::vector<engine::KvBlob> ReserveParts(const engine::Session& session, std::span<const Part> parts) {
+  std::vector<engine::KvBlob> blobs;
+  for (const Part& part : parts) {
+    engine::KvBlob blob = Take(session.Reserve(part.begin, part.end - part.begin), "reserve");
+    std::fill(blob.bytes().begin(), blob.bytes().end(), 0);
+    blob.WriteHeaders();
+    blobs.push_back(std::move(blob));
+  }
+  return blobs;
 }
 
 }  // namespace kvt::cli

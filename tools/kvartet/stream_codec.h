@@ -1,4 +1,4 @@
-// How the demo cuts a prompt's KV into the parts of a stream, the same on both sides.
+// The frames of the demo's streams: what names them, and how they are encoded and decoded.
 #ifndef KVARTET_TOOLS_KVARTET_STREAM_CODEC_H_
 #define KVARTET_TOOLS_KVARTET_STREAM_CODEC_H_
 
@@ -9,17 +9,9 @@
 #include "engine/engine.h"
 #include "kvartet/library.h"
 #include "kvartet/settings.h"
+#include "kvartet/stream_cut.h"
 
 namespace kvt::cli {
-
-inline constexpr int32_t kPrefillChunk = 512;
-
-// Part i of a stream holds the tokens [begin, end) of prefill chunk i.
-struct Part {
-  int32_t begin = 0;
-  int32_t end = 0;
-};
-std::vector<Part> Parts(int32_t prefix_tokens);
 
 // What names a stream: its codec is part of it, so that a lossy and a full stream of one prompt differ.
 struct StreamName {
@@ -35,8 +27,14 @@ class PartEncoder {
   // `window`, for lossy streams.
   std::span<const uint8_t> Encode(const Codec& codec, const StreamName& name, const engine::KvBlob& blob,
                                   uint32_t exempt_first, uint32_t exempt_last, kvt_codec_report_t* report);
+  // The frame of one piece of the part in `blob`.
+  std::span<const uint8_t> Encode(const Codec& codec, const StreamName& name, const engine::KvBlob& blob,
+                                  const Piece& piece, kvt_codec_report_t* report);
 
  private:
+  std::span<const uint8_t> Encode(const Codec& codec, const kvt_frame_spec_t& spec,
+                                  const engine::KvBlob& blob, kvt_codec_report_t* report);
+
   std::unique_ptr<uint8_t[]> buffer_;
   size_t capacity_ = 0;
 };
@@ -44,6 +42,13 @@ class PartEncoder {
 // Checks and decodes a part's frame into a blob of exactly its tokens.
 void DecodePart(const Codec& codec, const StreamName& name, std::span<const uint8_t> frame,
                 engine::KvBlob* blob, kvt_codec_report_t* report);
+// The same for one piece of the part in `blob`. Several threads may decode different pieces of it.
+void DecodePiece(const Codec& codec, const StreamName& name, std::span<const uint8_t> frame,
+                 const Piece& piece, const engine::KvBlob& blob, kvt_codec_report_t* report);
+
+// A blob for each part, whose memory has been touched: what is on the way to the first token does not pay for
+// that.
+std::vector<engine::KvBlob> ReserveParts(const engine::Session& session, std::span<const Part> parts);
 
 }  // namespace kvt::cli
 
