@@ -8,6 +8,7 @@
 #include "key.h"
 #include "meter.h"
 #include "model.h"
+#include "planner.h"
 #include "runtime.h"
 #include "select.h"
 #include "transfer.h"

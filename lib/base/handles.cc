@@ -31,6 +31,8 @@ const char* TypeName(uint64_t type) {
       return "meter";
     case HandleType::kCalibration:
       return "calibration";
+    case HandleType::kPlanner:
+      return "planner";
   }
   return "unknown";
 }

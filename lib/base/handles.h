@@ -25,6 +25,7 @@ enum class HandleType : uint8_t {
   kVerifier = 8,
   kMeter = 9,
   kCalibration = 10,
+  kPlanner = 11,
 };
 
 // Untyped part; use the templates below.
