@@ -26,8 +26,9 @@ typedef struct kvt_codec_options {
   size_t name_len;
   const uint8_t* profile; /* transform: a profile's bytes (experimental.h), copied */
   size_t profile_len;
-  uint32_t ratio;  /* transform, dense: raw bytes of coded tokens to their stored bytes; 4 to 32 (dense: 8 to
-                      96), and not below what the profile was calibrated for. 0, the default: 16 (dense: 20) */
+  uint32_t ratio;  /* transform, dense, kvtc: raw bytes of coded tokens to their stored bytes; 4 to 32 (dense: 8
+                      to 96, kvtc: 4 to 96), and not below what the profile was calibrated for. 0, the default:
+                      16 (dense: 20) */
   uint32_t exempt; /* dense: KVT_EXEMPT_*; 0, the default: FINER; others: 0 */
 } kvt_codec_options_t;
 
@@ -60,6 +61,8 @@ KVT_API void kvt_codec_options_init(kvt_codec_options_t* options, size_t struct_
  *   frame's layers are whole groups of the profile, and its heads are the profile's.
  * - dense: the same projection, one step for all components, trellis-coded quantisation and range coding; its
  *   ratio is what calibration found, that of other text differs.
+ * - kvtc: the same projection as published (KVTC, arXiv 2511.01815): blocks of components in 2 or 4 bits, fp8
+ *   or none, then DEFLATE, which its ratio does not count.
  *
  * NaN and infinities in lossy codecs: NaN decodes as 0 and infinities as the largest finite value of their
  * group's type, and both are counted; raw keeps every bit.

@@ -1,6 +1,7 @@
 #include "codec/transform/transform.h"
 
 #include "codec/transform/dense.h"
+#include "codec/transform/kvtc.h"
 #include "codec/transform/segment.h"
 
 namespace kvt {
@@ -30,8 +31,9 @@ struct Kind {
 };
 
 // By TransformKind.
-constexpr std::array<Kind, kTransformKinds> kKinds = {
-    {{"transform", kRatioMin, kRatioMax, 16}, {"dense", kDenseRatioMin, kDenseRatioMax, 20}}};
+constexpr std::array<Kind, kTransformKinds> kKinds = {{{"transform", kRatioMin, kRatioMax, 16},
+                                                       {"dense", kDenseRatioMin, kDenseRatioMax, 20},
+                                                       {"kvtc", kRatioMin, kTransformRatioMax, 16}}};
 
 const Kind& FactsOf(TransformKind kind) { return kKinds[static_cast<size_t>(kind)]; }
 
@@ -86,14 +88,16 @@ StatusOr<std::unique_ptr<const Transform>> Transform::Create(const Model& model,
 }
 
 std::shared_ptr<const TransformMode> Transform::ModeOf(TransformKind kind, uint32_t ratio) const {
-  // A segment of codec dense says its own step, so its ratio matters to encoding only.
-  if (kind == TransformKind::kDense) ratio = options_.kind == kind ? options_.ratio : kDenseRatioMin;
+  // Segments of codecs dense and kvtc say their own step or blocks, so a ratio matters to encoding only.
+  if (kind != TransformKind::kFixed) ratio = options_.kind == kind ? options_.ratio : 0;
   MutexLock lock(&mu_);
   std::shared_ptr<const TransformMode>& mode = modes_[static_cast<size_t>(kind)][ratio];
   if (mode == nullptr) {
     if (kind == TransformKind::kDense) {
       const auto exempt = options_.kind == kind ? static_cast<Exempt>(options_.exempt) : Exempt::kFiner;
-      mode = std::make_shared<const DenseMode>(profile_, ratio, exempt);
+      mode = std::make_shared<const DenseMode>(profile_, ratio == 0 ? kDenseRatioMin : ratio, exempt);
+    } else if (kind == TransformKind::kKvtc) {
+      mode = std::make_shared<const KvtcMode>(profile_, ratio);
     } else {
       mode = std::make_shared<const FixedMode>(Plan::Create(profile_, ratio));
     }

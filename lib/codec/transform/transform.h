@@ -1,6 +1,6 @@
 // Transform: the codecs that project onto a calibrated basis: `transform` with static bits for each
-// component, `dense` with one step for all. One segment is one stream of one of the profile's groups of
-// layers, so frames cover whole groups.
+// component, `dense` with one step for all, `kvtc` as published. One segment is one stream of one of the
+// profile's groups of layers, so frames cover whole groups.
 //
 // Immutable but for modes of other ratios, which decoding makes when it meets them; thread-safe.
 #ifndef KVARTET_LIB_CODEC_TRANSFORM_TRANSFORM_H_
@@ -17,8 +17,8 @@
 
 namespace kvt {
 
-enum class TransformKind : uint32_t { kFixed, kDense };
-inline constexpr uint32_t kTransformKinds = 2;
+enum class TransformKind : uint32_t { kFixed, kDense, kKvtc };
+inline constexpr uint32_t kTransformKinds = 3;
 
 struct TransformOptions {
   TransformKind kind = TransformKind::kFixed;
