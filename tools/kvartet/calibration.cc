@@ -2,22 +2,14 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string_view>
-#include <thread>
 
-#include "kvartet/clock.h"
 #include "kvartet/files.h"
-#include "kvartet/prefill_ahead.h"
 
 namespace kvt::cli {
 namespace {
 
 constexpr int32_t kLeastDocument = 1000, kMostDocument = 2000;
-constexpr std::string_view kStateMagic = "kvartet calibration 1\n";
 
 // The sum of the documents' tokens.
 size_t Tokens(const std::vector<TextDocument>& documents) {
@@ -27,73 +19,15 @@ size_t Tokens(const std::vector<TextDocument>& documents) {
 }
 
 KeyBytes Identity(const Model& model, const CalibrationPlan& plan) {
-  std::string label = "calibration " + std::to_string(plan.settings.ratio_min) + " " +
-                      std::to_string(plan.settings.group_layers);
+  std::string label = "calibration 2 " + std::to_string(plan.settings.ratio_min) + " " +
+                      std::to_string(plan.settings.group_layers) + (plan.settings.metric ? " metric" : "") +
+                      (plan.settings.weights ? " weights" : "");
   std::vector<int32_t> all;
   for (const TextDocument& document : plan.documents) {
     label += " " + std::to_string(document.tokens.size());
     all.insert(all.end(), document.tokens.begin(), document.tokens.end());
   }
   return SequenceKey(model, all, label);
-}
-
-// A state file: magic, identity of the plan, then what kvt_calibration_save gave.
-void SaveState(const Calibration& calibration, const CalibrationPlan& plan, const std::string& path,
-               std::vector<uint8_t>* buffer) {
-  CopyBytes([&](uint8_t* buf, size_t cap,
-                size_t* needed) { return kvt_calibration_save(calibration.get(), buf, cap, needed); },
-            "kvt_calibration_save", buffer);
-  WriteFile(path, {ByteSpan(reinterpret_cast<const uint8_t*>(kStateMagic.data()), kStateMagic.size()),
-                   plan.identity, *buffer});
-}
-
-std::optional<Calibration> RestoreState(const Model& model, const CalibrationPlan& plan,
-                                        const std::string& path) {
-  std::error_code code;
-  if (!std::filesystem::exists(path, code)) return std::nullopt;
-  const std::vector<uint8_t> bytes = ReadFile(path);
-  const size_t head = kStateMagic.size() + plan.identity.size();
-  if (bytes.size() < head || std::memcmp(bytes.data(), kStateMagic.data(), kStateMagic.size()) != 0)
-    throw Failure(path + ": is not the state of a calibration; give another path, or delete it");
-  Calibration calibration;
-  const ByteSpan saved = ByteSpan(bytes).subspan(head);
-  try {
-    Check(kvt_calibration_restore(model.get(), saved.data(), saved.size(), calibration.out()),
-          "kvt_calibration_restore");
-  } catch (const Failure& failure) {
-    const std::string reason =
-        failure.status == KVT_ERR_MISMATCH ? "is the state of another model's calibration" : "is damaged";
-    throw Failure(path + ": " + reason + " (" + failure.what() + "); give another path, or delete it",
-                  failure.status);
-  }
-  if (std::memcmp(bytes.data() + kStateMagic.size(), plan.identity.data(), plan.identity.size()) != 0) {
-    throw Failure(path +
-                  ": is the state of a calibration with other texts or settings; give the same ones again, "
-                  "another path, or delete it");
-  }
-  return calibration;
-}
-
-Calibration NewCalibration(const Model& model, const CalibrationSettings& settings) {
-  kvt_calibration_options_t options;
-  kvt_calibration_options_init(&options, sizeof options);
-  options.ratio_min = settings.ratio_min;
-  options.group_layers = settings.group_layers;
-  Calibration calibration;
-  Check(kvt_calibration_create(model.get(), &options, calibration.out()), "kvt_calibration_create");
-  return calibration;
-}
-
-kvt_calibration_info_t Progress(const Calibration& calibration) {
-  kvt_calibration_info_t info = {};
-  info.struct_size = sizeof info;
-  Check(kvt_calibration_progress(calibration.get(), &info), "kvt_calibration_progress");
-  return info;
-}
-
-int32_t Jobs(const CalibrationSettings& settings) {
-  if (settings.jobs > 0) return settings.jobs;
-  return std::clamp<int32_t>(static_cast<int32_t>(std::thread::hardware_concurrency()), 1, 8);
 }
 
 }  // namespace
@@ -140,39 +74,6 @@ std::string CalibrationPlan::FileName(const Model& model) const {
   Check(kvt_model_fingerprint(model.get(), fingerprint.data()), "kvt_model_fingerprint");
   return Hex(fingerprint) + "-ratio" + std::to_string(settings.ratio_min) + "-" +
          std::to_string(Tokens(documents)) + "-" + Hex(ByteSpan(identity).first(8)) + ".kvtp";
-}
-
-CalibrationResult Calibrate(const engine::Engine& engine, const Model& model, const CalibrationPlan& plan,
-                            const std::string& state_path, const ShowProgress& show) {
-  const Clock clock;
-  CalibrationResult result;
-  CheckWritable(state_path);
-  std::optional<Calibration> restored = RestoreState(model, plan, state_path);
-  const Calibration calibration = restored ? std::move(*restored) : NewCalibration(model, plan.settings);
-  result.resumed = Progress(calibration).documents;
-  const std::string of = " of " + std::to_string(plan.documents.size()) + " documents";
-  std::vector<uint8_t> buffer;
-  PrefillAhead ahead(engine, plan.documents, result.resumed, Jobs(plan.settings));
-  for (size_t i = result.resumed; i < plan.documents.size(); ++i) {
-    const engine::KvBlob blob = ahead.Next([&](size_t tokens) {
-      show("calibrating, " + std::to_string(i) + of + ": " + std::to_string(tokens) + " tokens computed");
-    });
-    const BlobView view(blob);
-    Check(kvt_calibration_add(calibration.get(), view.get(), 0, static_cast<uint64_t>(blob.tokens())),
-          "kvt_calibration_add");
-    SaveState(calibration, plan, state_path, &buffer);
-    show("calibrating, " + std::to_string(i + 1) + of + ": " + plan.documents[i].name + " has entered");
-  }
-  show("calibrating, last step: bases");
-  CopyBytes([&](uint8_t* buf, size_t cap,
-                size_t* needed) { return kvt_calibration_finish(calibration.get(), buf, cap, needed); },
-            "kvt_calibration_finish", &result.profile);
-  const kvt_calibration_info_t info = Progress(calibration);
-  result.documents = info.documents;
-  result.tokens = info.tokens;
-  result.nonfinite = info.nonfinite;
-  result.seconds = clock.Milliseconds() / 1000;
-  return result;
 }
 
 std::string ProfileFolder(const std::string& deps) {

@@ -14,7 +14,7 @@ constexpr auto kShowEvery = std::chrono::milliseconds(200);
 }  // namespace
 
 PrefillAhead::PrefillAhead(const engine::Engine& engine, std::span<const TextDocument> documents,
-                           size_t first, int32_t jobs)
+                           size_t first, int32_t jobs, int32_t capture_every)
     : documents_(documents), begun_(first), next_(first) {
   size_t longest = 1;
   for (const TextDocument& document : documents) longest = std::max(longest, document.tokens.size());
@@ -22,6 +22,7 @@ PrefillAhead::PrefillAhead(const engine::Engine& engine, std::span<const TextDoc
   options.context_tokens = static_cast<int32_t>(longest);
   options.batch = kChunk;
   options.threads = 1;
+  options.capture_every = capture_every;
   const size_t wanted = std::min(static_cast<size_t>(jobs), documents.size() - first);
   while (sessions_.size() < wanted) sessions_.push_back(Take(engine.NewSession(options), "session"));
   results_.resize(wanted);
@@ -30,7 +31,7 @@ PrefillAhead::PrefillAhead(const engine::Engine& engine, std::span<const TextDoc
 
 PrefillAhead::~PrefillAhead() {
   stop_ = true;
-  for (std::future<engine::KvBlob>& result : results_) {
+  for (std::future<PrefilledDocument>& result : results_) {
     if (result.valid()) result.wait();
   }
 }
@@ -49,16 +50,17 @@ void PrefillAhead::Begin() {
                            return !stop_;
                          }),
          "prefill");
-    return Take(session.Export(0, session.Length()), "export");
+    engine::KvBlob blob = Take(session.Export(0, session.Length()), "export");
+    return PrefilledDocument{std::move(blob), session.TakeCaptured()};
   });
 }
 
-engine::KvBlob PrefillAhead::Next(const std::function<void(size_t)>& show) {
-  std::future<engine::KvBlob>& result = results_[next_++ % sessions_.size()];
+PrefilledDocument PrefillAhead::Next(const std::function<void(size_t)>& show) {
+  std::future<PrefilledDocument>& result = results_[next_++ % sessions_.size()];
   while (result.wait_for(kShowEvery) != std::future_status::ready) show(tokens_);
-  engine::KvBlob blob = result.get();
+  PrefilledDocument document = result.get();
   if (begun_ < documents_.size()) Begin();
-  return blob;
+  return document;
 }
 
 }  // namespace kvt::cli

@@ -15,20 +15,25 @@
 
 namespace kvt::cli {
 
+struct PrefilledDocument {
+  engine::KvBlob blob;
+  engine::Captured captured;  // empty unless asked for
+};
+
 class PrefillAhead {
  public:
   // Begins with the document `first`. Engine and documents are borrowed. Each session has one thread, so that
-  // the bits do not depend on `jobs`.
+  // the bits do not depend on `jobs`. capture_every: as in engine::SessionOptions.
   PrefillAhead(const engine::Engine& engine, std::span<const TextDocument> documents, size_t first,
-               int32_t jobs);
+               int32_t jobs, int32_t capture_every = 0);
   // Stops what is being computed.
   ~PrefillAhead();
   PrefillAhead(const PrefillAhead&) = delete;
   PrefillAhead& operator=(const PrefillAhead&) = delete;
 
-  // Waits for the next document's KV; the caller must not ask for more documents than there are. `show` is
-  // called now and then with the tokens computed so far, those of later documents included. Throws Failure.
-  engine::KvBlob Next(const std::function<void(size_t)>& show);
+  // Waits for the next document; the caller must not ask for more documents than there are. `show` is called
+  // now and then with the tokens computed so far, those of later documents included. Throws Failure.
+  PrefilledDocument Next(const std::function<void(size_t)>& show);
 
  private:
   // Begins the document `begun_` on the session that computed the document `jobs` before it.
@@ -39,7 +44,7 @@ class PrefillAhead {
   std::atomic<bool> stop_ = false;
   std::atomic<size_t> tokens_ = 0;
   size_t begun_, next_;
-  std::vector<std::future<engine::KvBlob>> results_;  // one a session
+  std::vector<std::future<PrefilledDocument>> results_;  // one a session
 };
 
 }  // namespace kvt::cli
