@@ -37,7 +37,7 @@ void Point(uint8_t* memory, size_t count, size_t stride, std::vector<Pointer>* p
 class Chunks {
  public:
   Chunks(const SegmentShape& shape, bool coarse)
-      : shape_(shape), form_(nested::FormOf(shape.element)), coarse_(coarse) {}
+      : shape_(shape), form_(nested::FormOf(shape.element, shape.stream)), coarse_(coarse) {}
 
   uint64_t BytesMin() const {
     const uint64_t step = ChunkTokens(shape_.channels());
@@ -115,7 +115,7 @@ class Chunks {
       uint8_t* part[nested::kPartPlanesMax] = {};
       for (size_t p = 0; p < form_.bytes.width; ++p) bytes[p] = work->to[p * channels + c];
       for (size_t p = 0; p < Planes(); ++p) part[p] = work->planes.data() + (p * channels + c) * tokens;
-      nested::Part(shape_.element, bytes, tokens, coarse_ ? part : nullptr, coarse_ ? nullptr : part);
+      nested::Part(form_, bytes, tokens, coarse_ ? part : nullptr, coarse_ ? nullptr : part);
     }
   }
 
@@ -154,7 +154,7 @@ class Chunks {
       uint8_t* bytes[kernels::kPlanesMax] = {};
       for (size_t p = 0; p < Planes(); ++p) part[p] = work->from[p * channels + c];
       for (size_t p = 0; p < form_.bytes.width; ++p) bytes[p] = work->part[p * channels + c];
-      nested::Join(shape_.element, coarse_ ? part : nullptr, coarse_ ? nullptr : part, count, bytes);
+      nested::Join(form_, coarse_ ? part : nullptr, coarse_ ? nullptr : part, count, bytes);
     }
     Point(work->rows.data(), count, shape_.raw_row_bytes(), &work->to);
     kernels::JoinPlanes(form_.bytes, work->part.data(), count, channels, work->to.data());
@@ -177,12 +177,13 @@ class NestedCoarseCodec final : public SegmentFormat {
 
   uint64_t EncodeSegment(const SegmentShape& shape, RowWindow& rows, uint8_t* out, kernels::HashCopy& hash,
                          uint64_t* nonfinite) const override {
+    const Form form = nested::FormOf(shape.element, shape.stream);
     kernels::HashCopy unused(nullptr);
     uint8_t* to = out;
     to += EncodeRaw(shape, rows, 0, shape.exempt_first, to, unused);
     to += EncodeRaw(shape, rows, shape.tokens - shape.exempt_last, shape.exempt_last, to, unused);
     to = Chunks(shape, /*coarse=*/true).Encode(rows, to, [&](const uint8_t* data, uint64_t count) {
-      *nonfinite += nested::CountNonfinite(shape.element, count * shape.channels(), data);
+      *nonfinite += nested::CountNonfinite(form, count * shape.channels(), data);
     });
     const auto bytes = static_cast<uint64_t>(to - out);
     hash.Add(out, bytes);
@@ -192,13 +193,14 @@ class NestedCoarseCodec final : public SegmentFormat {
   Status DecodeSegment(const SegmentShape& shape, Bytes stored, RowWindow& rows,
                        kernels::HashCopy& hash) const override {
     hash.Add(stored.data(), stored.size());
+    const Form form = nested::FormOf(shape.element, shape.stream);
     kernels::HashCopy unused(nullptr);
     const uint8_t* from = stored.data();
     from += DecodeRaw(shape, from, rows, 0, shape.exempt_first, unused);
     DecodeRaw(shape, from, rows, shape.tokens - shape.exempt_last, shape.exempt_last, unused);
     return Chunks(shape, /*coarse=*/true)
         .Decode(stored.subspan(ExemptBytes(shape)), rows, [&](uint64_t token, uint64_t count, uint8_t* data) {
-          nested::Centre(shape.element, count * shape.channels(), data);
+          nested::Centre(form, count * shape.channels(), data);
           DecodeRaw(shape, data, rows, shape.exempt_first + token, count, unused);
           return OkStatus();
         });
@@ -243,6 +245,7 @@ class NestedRestCodec final : public SegmentFormat {
                    absl::StrCat("nested_rest: rows of ", ElementName(rows.element()),
                                 " do not hold what was coarse of ", ElementName(shape.element)));
     }
+    const Form form = nested::FormOf(shape.element, shape.stream);
     kernels::HashCopy all(nullptr), unused(nullptr);
     std::vector<uint8_t>& whole = rows.Work<Work>().other;
     KVT_RETURN_IF_ERROR(
@@ -250,7 +253,7 @@ class NestedRestCodec final : public SegmentFormat {
             .Decode(stored.subspan(kHashBytes), rows, [&](uint64_t token, uint64_t count, uint8_t* rest) {
               whole.resize(count * shape.raw_row_bytes());
               EncodeRaw(shape, rows, shape.exempt_first + token, count, whole.data(), unused);
-              nested::Complete(shape.element, count * shape.channels(), rest, whole.data());
+              nested::Complete(form, count * shape.channels(), rest, whole.data());
               all.Add(whole.data(), whole.size());
               DecodeRaw(shape, whole.data(), rows, shape.exempt_first + token, count, unused);
               return OkStatus();
