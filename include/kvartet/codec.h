@@ -46,9 +46,10 @@ KVT_API void kvt_codec_options_init(kvt_codec_options_t* options, size_t struct_
 /* Creates a codec for a model.
  * - raw: rows as the model's element type, bit-exact.
  * - lossless: the same, bit-exact, in fewer bytes where its coding pays.
- * - nested_coarse, nested_rest: lossless in two frames. The coarse one has signs, exponents and one bit of
- * the mantissas, and decodes alone. The other one, decoded into a view that holds what the coarse one gave,
- * makes the rows bit-exact; KVT_ERR_MISMATCH when the view does not hold that. NaN and infinities stay.
+ * - nested_coarse, nested_rest: lossless in two frames. The coarse one has signs, exponents and one or two
+ *   bits of mantissas, and decodes alone. The other one, decoded into a view that holds what the coarse one
+ *   gave, makes the rows bit-exact; KVT_ERR_MISMATCH when the view does not hold that. NaN and infinities
+ *   stay.
  * - cachegen: of each ten tokens one in 8 bits, the others as differences to it, coarser in later layers,
  *   entropy coded (CacheGen, arXiv 2310.07240).
  * - int8: symmetric, one f16 scale per token and head.
