@@ -26,9 +26,9 @@ typedef struct kvt_codec_options {
   size_t name_len;
   const uint8_t* profile; /* transform: a profile's bytes (experimental.h), copied */
   size_t profile_len;
-  uint32_t ratio;  /* transform, dense, kvtc: raw bytes of coded tokens to their stored bytes; 4 to 32 (dense: 8
-                      to 96, kvtc: 4 to 96), and not below what the profile was calibrated for. 0, the default:
-                      16 (dense: 20) */
+  uint32_t ratio;  /* transform, dense, kvtc: raw bytes of coded tokens to their stored bytes; 4 to 32 (dense:
+                      8 to 96, kvtc: 4 to 96), and not below what the profile was calibrated for. 0, the
+                      default: 16 (dense: 20) */
   uint32_t exempt; /* dense: KVT_EXEMPT_*; 0, the default: FINER; others: 0 */
 } kvt_codec_options_t;
 
