@@ -56,12 +56,13 @@ Codec MakeCodec(const Model& model, const std::string& name) {
 }
 
 Codec MakeProfileCodec(const Model& model, const std::string& name, std::span<const uint8_t> profile,
-                       uint32_t ratio) {
+                       uint32_t ratio, uint32_t exempt) {
   kvt_codec_options_t options;
   kvt_codec_options_init(&options, sizeof options);
   options.profile = profile.data();
   options.profile_len = profile.size();
   options.ratio = ratio;
+  options.exempt = exempt;
   return CreateCodec(model, name, &options);
 }
 

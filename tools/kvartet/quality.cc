@@ -68,17 +68,14 @@ std::vector<MeasuredMethod> MakeMethods(const QualityReport& report, const Model
   }
   const engine::KvBlob blob = NoiseRows(geometry, report.contexts.back());
   engine::KvBlob decoded = NoiseRows(geometry, report.contexts.back());
-  const StreamName name = {KeyBytes{1}, DemoNamespace()};
   for (const QualityMethod& method : report.methods) {
     methods.push_back({method, {}});
     const Codec& codec = methods.back().codec;
-    PartEncoder encoder;
-    kvt_codec_report_t done;
+    ContextCoder coder(settings.sinks, settings.window);
     std::span<const uint8_t> frame;
     const auto kept = PeakBytes([&] { methods.back().codec = MakeMethodCodec(model, method, profile); });
-    const auto encode =
-        PeakBytes([&] { frame = encoder.Encode(codec, name, blob, settings.sinks, settings.window, &done); });
-    const auto decode = PeakBytes([&] { DecodePart(codec, name, frame, &decoded, &done); });
+    const auto encode = PeakBytes([&] { frame = coder.Encode(codec, blob, {}); });
+    const auto decode = PeakBytes([&] { DecodeContext(codec, frame, decoded); });
     memory->push_back(kept && encode && decode ? std::optional(MethodMemory{*kept, *encode, *decode})
                                                : std::nullopt);
   }
@@ -116,8 +113,8 @@ std::string RunIdentity(const QualityReport& report, const Model& model,
 
 std::vector<std::string> DefaultMethods(bool full) {
   if (!full) return {"int8", "kivi4", "kivi2", "transform@8", "transform@16"};
-  return {"lossless", "int8",     "fp8",         "kivi4",        "kivi2",
-          "rotated4", "rotated3", "transform@8", "transform@16", "transform@32"};
+  return {"lossless", "int8",    "fp8",          "kivi4",    "kivi2",    "rotated4",      "cachegen",
+          "kvtc@8",   "kvtc@16", "transform@16", "dense@20", "dense@40", "dense@40:finer"};
 }
 
 int RunQuality(const QualitySettings& asked) {

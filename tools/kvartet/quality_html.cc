@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kvartet/html.h"
 #include "kvartet/quality_plot.h"
 #include "kvartet/quality_report.h"
@@ -48,6 +50,13 @@ constexpr Chart kCharts[] = {
      0, true},
 };
 
+// The label without its ratio: points of one series differ by that alone.
+std::string Series(std::string label) {
+  const size_t at = label.find('@');
+  if (at != std::string::npos) label.erase(at, std::min(label.find(':', at), label.size()) - at);
+  return label;
+}
+
 std::string Charts(const QualityReport& report, int32_t context) {
   std::string html;
   const std::vector<MethodSummary> methods = Summarise(report, context);
@@ -55,7 +64,7 @@ std::string Charts(const QualityReport& report, int32_t context) {
     Plot plot{chart.title, chart.x_name, chart.y_name, chart.y_floor, chart.higher_is_better, {}};
     for (const MethodSummary& method : methods) {
       if (chart.has(method))
-        plot.points.push_back({method.label, method.codec, chart.x(method), chart.y(method)});
+        plot.points.push_back({method.label, Series(method.label), chart.x(method), chart.y(method)});
     }
     if (plot.points.empty()) continue;
     html += std::string("<h3>") + chart.title + ", contexts of " + std::to_string(context) +

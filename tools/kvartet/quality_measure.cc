@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kvartet/quality_importance.h"
+
 namespace kvt::cli {
 namespace {
 
@@ -37,18 +39,25 @@ void Tell(const QualityRun::Show& show, const std::string& text) {
 
 Codec MakeMethodCodec(const Model& model, const QualityMethod& method, std::span<const uint8_t> profile) {
   try {
-    return method.NeedsProfile() ? MakeProfileCodec(model, method.codec, profile, method.ratio)
+    return method.NeedsProfile() ? MakeProfileCodec(model, method.codec, profile, method.ratio, method.exempt)
                                  : MakeCodec(model, method.codec);
   } catch (const Failure& failure) {
     throw Failure("method " + method.label + ": " + failure.what(), failure.status);
   }
 }
 
-std::unique_ptr<engine::Session> QualityRun::NewSession() const {
+QualityRun::QualityRun(const QualityPlan& plan)
+    : plan_(plan),
+      importance_(std::any_of(plan.methods.begin(), plan.methods.end(),
+                              [](const MeasuredMethod& method) { return method.method.importance; })),
+      coder_(plan.settings.sinks, plan.settings.window) {}
+
+std::unique_ptr<engine::Session> QualityRun::NewSession(int32_t capture_every) const {
   engine::SessionOptions options;
   options.context_tokens = plan_.cut.lengths.front() + plan_.cut.continuation;
   options.max_rows = std::min(plan_.cut.continuation, kMostRows);
   options.threads = plan_.settings.threads;
+  options.capture_every = capture_every;
   return Take(plan_.engine.NewSession(options), "session");
 }
 
@@ -68,6 +77,20 @@ engine::KvBlob QualityRun::Rows(engine::Session& session, const QualityContext& 
   Take(session.Truncate(context.shared), "truncate");
   if (shared.size() < tokens.size()) Take(session.Prefill(tokens.subspan(shared.size()), 0), name.c_str());
   return Take(session.Export(0, session.Length()), "export");
+}
+
+// `text` keeps what was captured of the document's longest context, which comes first.
+QualityRun::Prefilled QualityRun::Prefill(engine::Session& session, const QualityContext& context,
+                                          const std::string& name, engine::Captured* text,
+                                          const Show& show) const {
+  Prefilled result = {Rows(session, context, name, show), {}, 0};
+  if (!importance_) return result;
+  engine::Captured captured = JoinCaptured(*text, context.shared, session.TakeCaptured());
+  if (text->rows() == 0) *text = captured;
+  const double begin = ThreadMicroseconds();
+  result.importance = ImportanceOf(plan_.model, result.rows, captured);
+  result.importance_us = ThreadMicroseconds() - begin;
+  return result;
 }
 
 QualityRun::Output QualityRun::Force(engine::Session& session, std::span<const int32_t> tokens,
@@ -105,23 +128,22 @@ int32_t QualityRun::EqualPrefix(engine::Session& session, std::span<const int32_
   return static_cast<int32_t>(end - choices.begin());
 }
 
-engine::KvBlob QualityRun::Code(const MeasuredMethod& method, std::span<const int32_t> context,
-                                const engine::KvBlob& blob, MethodSample* sample) {
+engine::KvBlob QualityRun::Code(const MeasuredMethod& method, const Prefilled& prefilled,
+                                MethodSample* sample) {
   const QualitySettings& settings = plan_.settings;
   const engine::KvGeometry& geometry = plan_.engine.geometry().kv;
-  const StreamName name = NameStream(plan_.model, context, method.method.label);
-  kvt_codec_report_t report;
+  std::span<const int8_t> importance;
+  if (method.method.importance) importance = prefilled.importance;
   std::span<const uint8_t> frame;
-  sample->encode_us = Fastest(settings.repeat, [&] {
-    frame = encoder_.Encode(method.codec, name, blob, settings.sinks, settings.window, &report);
-  });
-  sample->sizes.raw = context.size() * geometry.token_bytes();
-  sample->sizes.exempt = (uint64_t{settings.sinks} + settings.window) * geometry.token_bytes();
+  sample->encode_us =
+      Fastest(settings.repeat, [&] { frame = coder_.Encode(method.codec, prefilled.rows, importance); });
+  const int32_t tokens = prefilled.rows.tokens();
+  sample->sizes.raw = static_cast<uint64_t>(tokens) * geometry.token_bytes();
+  if (method.method.KeepsExemptRaw())
+    sample->sizes.exempt = (uint64_t{settings.sinks} + settings.window) * geometry.token_bytes();
   sample->sizes.frame = frame.size();
-  engine::KvBlob decoded =
-      Take(engine::KvBlob::Create(geometry, 0, static_cast<int32_t>(context.size())), "rows");
-  sample->decode_us =
-      Fastest(settings.repeat, [&] { DecodePart(method.codec, name, frame, &decoded, &report); });
+  engine::KvBlob decoded = Take(engine::KvBlob::Create(geometry, 0, tokens), "rows");
+  sample->decode_us = Fastest(settings.repeat, [&] { DecodeContext(method.codec, frame, decoded); });
   return decoded;
 }
 
@@ -144,9 +166,10 @@ void QualityRun::Score(const Output& full, const Output& other, std::span<const 
   if (!std::isfinite(sample->kl)) throw Failure(what + ": the engine's logits are not finite");
 }
 
-DocumentSample QualityRun::MeasureContext(const QualityContext& context, const engine::KvBlob& blob,
+DocumentSample QualityRun::MeasureContext(const QualityContext& context, const Prefilled& prefilled,
                                           engine::Session& session, const std::string& name,
                                           const Show& show) {
+  const engine::KvBlob& blob = prefilled.rows;
   const std::span<const int32_t> continuation = context.continuation;
   const auto begin = [&](const engine::KvBlob& rows) {
     Take(session.Truncate(0), "truncate");
@@ -163,10 +186,11 @@ DocumentSample QualityRun::MeasureContext(const QualityContext& context, const e
   DocumentSample result;
   result.name = name;
   result.context = blob.tokens();
+  result.importance_us = prefilled.importance_us;
   for (const MeasuredMethod& method : plan_.methods) {
     Tell(show, method.method.label);
     MethodSample sample;
-    begin(Code(method, context.context, blob, &sample));
+    begin(Code(method, prefilled, &sample));
     Score(full, Force(session, continuation, true), continuation, name + ", " + method.method.label, &result,
           &sample);
     if (!greedy.empty()) {
@@ -179,14 +203,15 @@ DocumentSample QualityRun::MeasureContext(const QualityContext& context, const e
 }
 
 std::vector<DocumentSample> QualityRun::Measure(const QualityDocument& document, const Show& show) {
-  const std::unique_ptr<engine::Session> prefill = NewSession();
-  const std::unique_ptr<engine::Session> session = NewSession();
+  const std::unique_ptr<engine::Session> prefill = NewSession(importance_ ? kImportanceEvery : 0);
+  const std::unique_ptr<engine::Session> session = NewSession(0);
+  engine::Captured text;
   std::vector<DocumentSample> samples;
   for (const int32_t length : plan_.cut.lengths) {
     if (!HasContext(document, length, plan_.cut)) continue;
     const QualityContext context = CutContext(document, length, plan_.cut);
-    const engine::KvBlob blob = Rows(*prefill, context, document.name, show);
-    samples.push_back(MeasureContext(context, blob, *session, document.name, show));
+    const Prefilled prefilled = Prefill(*prefill, context, document.name, &text, show);
+    samples.push_back(MeasureContext(context, prefilled, *session, document.name, show));
     samples.back().copy = document.copy;
   }
   return samples;

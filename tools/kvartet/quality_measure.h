@@ -13,10 +13,10 @@
 #include "engine/engine.h"
 #include "kvartet/library.h"
 #include "kvartet/quality.h"
+#include "kvartet/quality_coder.h"
 #include "kvartet/quality_contexts.h"
 #include "kvartet/quality_methods.h"
 #include "kvartet/quality_sample.h"
-#include "kvartet/stream_codec.h"
 
 namespace kvt::cli {
 
@@ -42,7 +42,7 @@ class QualityRun {
   // False ends the measurement with a Failure.
   using Show = std::function<bool(const std::string&)>;
 
-  explicit QualityRun(const QualityPlan& plan) : plan_(plan) {}
+  explicit QualityRun(const QualityPlan& plan);
 
   // One sample for each context length that the document has, in the order of the cut.
   std::vector<DocumentSample> Measure(const QualityDocument& document, const Show& show);
@@ -53,26 +53,29 @@ class QualityRun {
     std::vector<float> logits;
     std::vector<int32_t> choices;
   };
-  struct Reference {
-    Output full;
-    std::vector<int32_t> greedy;  // the continuation's first token, then what the full cache makes of it
+  struct Prefilled {
+    engine::KvBlob rows;
+    std::vector<int8_t> importance;  // empty unless a method wants it
+    double importance_us = 0;        // of one thread's processor time
   };
 
-  std::unique_ptr<engine::Session> NewSession() const;
+  std::unique_ptr<engine::Session> NewSession(int32_t capture_every) const;
   engine::KvBlob Rows(engine::Session& session, const QualityContext& context, const std::string& name,
                       const Show& show) const;
+  Prefilled Prefill(engine::Session& session, const QualityContext& context, const std::string& name,
+                    engine::Captured* text, const Show& show) const;
   Output Force(engine::Session& session, std::span<const int32_t> tokens, bool keep_logits) const;
   std::vector<int32_t> Greedy(engine::Session& session, int32_t first, int32_t choice) const;
   int32_t EqualPrefix(engine::Session& session, std::span<const int32_t> greedy) const;
-  engine::KvBlob Code(const MeasuredMethod& method, std::span<const int32_t> context,
-                      const engine::KvBlob& blob, MethodSample* sample);
+  engine::KvBlob Code(const MeasuredMethod& method, const Prefilled& prefilled, MethodSample* sample);
   void Score(const Output& full, const Output& other, std::span<const int32_t> tokens,
              const std::string& what, DocumentSample* document, MethodSample* sample) const;
-  DocumentSample MeasureContext(const QualityContext& context, const engine::KvBlob& blob,
+  DocumentSample MeasureContext(const QualityContext& context, const Prefilled& prefilled,
                                 engine::Session& session, const std::string& name, const Show& show);
 
   const QualityPlan plan_;
-  PartEncoder encoder_;
+  const bool importance_;  // some method wants it
+  ContextCoder coder_;
 };
 
 }  // namespace kvt::cli

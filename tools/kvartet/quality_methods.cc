@@ -14,7 +14,7 @@ struct RatioCodec {
   std::string_view name;
   uint32_t least, most, usual;
 };
-constexpr RatioCodec kRatioCodecs[] = {{"transform", 4, 32, 16}, {"dense", 8, 96, 20}, {"kvtc", 4, 64, 16}};
+constexpr RatioCodec kRatioCodecs[] = {{"transform", 4, 32, 16}, {"dense", 8, 96, 20}, {"kvtc", 4, 96, 16}};
 
 const RatioCodec* FindRatioCodec(std::string_view name) {
   const auto* found = std::find_if(std::begin(kRatioCodecs), std::end(kRatioCodecs),
@@ -22,25 +22,70 @@ const RatioCodec* FindRatioCodec(std::string_view name) {
   return found == std::end(kRatioCodecs) ? nullptr : found;
 }
 
+// The ratio of "name@ratio".
+uint32_t ParseRatio(const std::string& text, std::string_view digits, const RatioCodec& codec) {
+  uint32_t ratio = 0;
+  const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ratio);
+  if (error != std::errc() || rest != digits.data() + digits.size() || ratio < codec.least ||
+      ratio > codec.most) {
+    throw Failure("--methods: '" + text + "': the ratio must be a whole number from " +
+                  std::to_string(codec.least) + " to " + std::to_string(codec.most));
+  }
+  return ratio;
+}
+
+// The words after a colon, joined by plus signs.
+void ParseWords(const std::string& text, std::string_view words, QualityMethod* method) {
+  constexpr char kWords[] = "raw, int8 or finer, and plain";
+  if (method->codec != "dense")
+    throw Failure("--methods: '" + text + "': the codec " + method->codec + " takes no words");
+  bool exempt = false;
+  while (true) {
+    const std::string_view word = words.substr(0, words.find('+'));
+    if (word == "plain" && method->importance) {
+      method->importance = false;
+    } else if ((word == "raw" || word == "int8" || word == "finer") && !exempt) {
+      exempt = true;
+      method->exempt = word == "raw" ? KVT_EXEMPT_RAW : word == "int8" ? KVT_EXEMPT_INT8 : KVT_EXEMPT_FINER;
+    } else {
+      throw Failure("--methods: '" + text + "': the words after the colon must be " + kWords);
+    }
+    if (word.size() == words.size()) return;
+    words.remove_prefix(word.size() + 1);
+  }
+}
+
+std::string Label(const QualityMethod& method) {
+  std::string label = method.codec;
+  if (method.ratio != 0) label += "@" + std::to_string(method.ratio);
+  std::string words = method.exempt == KVT_EXEMPT_INT8    ? "int8"
+                      : method.exempt == KVT_EXEMPT_FINER ? "finer"
+                                                          : "";
+  if (method.codec == "dense" && !method.importance) words += words.empty() ? "plain" : "+plain";
+  return words.empty() ? label : label + ":" + words;
+}
+
 QualityMethod ParseMethod(const std::string& text) {
-  const size_t at = text.find('@');
+  const size_t colon = std::min(text.find(':'), text.size());
+  const std::string head = text.substr(0, colon);
+  const size_t at = head.find('@');
   QualityMethod method;
-  method.codec = text.substr(0, at);
+  method.codec = head.substr(0, at);
   if (method.codec.empty()) throw Failure("--methods: '" + text + "' names no codec");
   const RatioCodec* codec = FindRatioCodec(method.codec);
   if (at != std::string::npos) {
     if (codec == nullptr)
       throw Failure("--methods: '" + text + "': the codec " + method.codec + " takes no ratio");
-    const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data() + at + 1, end, method.ratio);
-    if (error != std::errc() || rest != end || method.ratio < codec->least || method.ratio > codec->most) {
-      throw Failure("--methods: '" + text + "': the ratio must be a whole number from " +
-                    std::to_string(codec->least) + " to " + std::to_string(codec->most));
-    }
+    method.ratio = ParseRatio(text, std::string_view(head).substr(at + 1), *codec);
   } else if (codec != nullptr) {
     method.ratio = codec->usual;
   }
-  method.label = method.codec + (method.ratio == 0 ? "" : "@" + std::to_string(method.ratio));
+  if (method.codec == "dense") {
+    method.exempt = KVT_EXEMPT_RAW;
+    method.importance = true;
+  }
+  if (colon < text.size()) ParseWords(text, std::string_view(text).substr(colon + 1), &method);
+  method.label = Label(method);
   return method;
 }
 

@@ -71,6 +71,7 @@ Json DocumentToJson(const QualityReport& report, const DocumentSample& document)
           {"copy", document.copy},
           {"context", document.context},
           {"full_likelihood", document.full_likelihood},
+          {"importance_us", document.importance_us},
           {"methods", samples}};
 }
 

@@ -19,6 +19,7 @@ Json SampleToJson(const DocumentSample& sample) {
           {"copy", sample.copy},
           {"context", sample.context},
           {"full_likelihood", sample.full_likelihood},
+          {"importance_us", sample.importance_us},
           {"methods", methods}};
 }
 
@@ -28,6 +29,7 @@ DocumentSample SampleFromJson(const Json& json) {
   json.at("copy").get_to(sample.copy);
   json.at("context").get_to(sample.context);
   json.at("full_likelihood").get_to(sample.full_likelihood);
+  json.at("importance_us").get_to(sample.importance_us);
   for (const Json& from : json.at("methods")) {
     MethodSample method;
     from.at("kl").get_to(method.kl);

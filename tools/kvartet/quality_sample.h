@@ -28,6 +28,7 @@ struct DocumentSample {
   bool copy = false;
   int32_t context = 0;
   double full_likelihood = 0;
+  double importance_us = 0;           // of one thread's processor time; 0: no method wanted it
   std::vector<MethodSample> methods;  // in the order of the run's
 };
 

@@ -38,7 +38,29 @@ TEST(QualityMethods, EachCodecHasItsRatios) {
   EXPECT_EQ(methods[2].label, "kvtc@16");
   EXPECT_TRUE(methods[3].NeedsProfile());
   EXPECT_THAT(Refusal({"dense@7"}), HasSubstr("'dense@7': the ratio must be a whole number from 8 to 96"));
-  EXPECT_THAT(Refusal({"kvtc@65"}), HasSubstr("'kvtc@65': the ratio must be a whole number from 4 to 64"));
+  EXPECT_THAT(Refusal({"kvtc@97"}), HasSubstr("'kvtc@97': the ratio must be a whole number from 4 to 96"));
+}
+
+TEST(QualityMethods, WordsOfDense) {
+  const std::vector<QualityMethod> methods =
+      ParseMethods({"dense@40", "dense@40:finer", "dense@40:plain", "dense:plain+int8"});
+  EXPECT_TRUE(methods[0].importance);
+  EXPECT_TRUE(methods[0].KeepsExemptRaw());
+  EXPECT_EQ(methods[0].exempt, static_cast<uint32_t>(KVT_EXEMPT_RAW));
+  EXPECT_EQ(methods[1].label, "dense@40:finer");
+  EXPECT_EQ(methods[1].exempt, static_cast<uint32_t>(KVT_EXEMPT_FINER));
+  EXPECT_TRUE(methods[1].importance);
+  EXPECT_EQ(methods[2].label, "dense@40:plain");
+  EXPECT_FALSE(methods[2].importance);
+  EXPECT_EQ(methods[3].label, "dense@20:int8+plain");
+  EXPECT_FALSE(methods[3].KeepsExemptRaw());
+  for (const char* text : {"dense:", "dense:fine", "dense:raw+int8", "dense:plain+plain", "dense:plain+",
+                           "dense:+plain", "dense:plain:raw"}) {
+    EXPECT_THAT(Refusal({text}), HasSubstr("the words after the colon must be")) << text;
+  }
+  EXPECT_THAT(Refusal({"kivi4:plain"}), HasSubstr("the codec kivi4 takes no words"));
+  EXPECT_THAT(Refusal({"dense@40:raw", "dense@40"}), HasSubstr("dense@40 is named twice"));
+  EXPECT_THAT(Refusal({":plain"}), HasSubstr("names no codec"));
 }
 
 TEST(QualityMethods, NamesWithoutRatio) {

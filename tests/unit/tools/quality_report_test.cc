@@ -32,8 +32,8 @@ QualityReport Example() {
   report.profile_bytes = 30'000;
   report.methods = {{"kivi4", "kivi4", 0}, {"raw", "raw", 0}, {"transform@16", "transform", 16}};
   report.documents = {
-      {"one", false, 100, 20, {Sample(0.5, 22, 40'000), Sample(0, 20, 100'500), Sample(0.7, 21, 25'000)}},
-      {"two", false, 100, 30, {Sample(0.1, 31, 40'000), Sample(0, 30, 100'500), Sample(0.3, 32, 25'000)}}};
+      {"one", false, 100, 20, 0, {Sample(0.5, 22, 40'000), Sample(0, 20, 100'500), Sample(0.7, 21, 25'000)}},
+      {"two", false, 100, 30, 0, {Sample(0.1, 31, 40'000), Sample(0, 30, 100'500), Sample(0.3, 32, 25'000)}}};
   return report;
 }
 
@@ -106,9 +106,13 @@ QualityReport LongExample() {
   report.settings.full = true;
   report.contexts = {100, 200};
   report.documents.push_back(
-      {"probe", true, 100, 5, {Sample(2, 6, 40'000), Sample(0, 5, 100'500), Sample(4, 9, 25'000)}});
-  report.documents.push_back(
-      {"one", false, 200, 20, {Sample(0.25, 22, 40'000), Sample(0, 20, 100'500), Sample(0.5, 21, 25'000)}});
+      {"probe", true, 100, 5, 0, {Sample(2, 6, 40'000), Sample(0, 5, 100'500), Sample(4, 9, 25'000)}});
+  report.documents.push_back({"one",
+                              false,
+                              200,
+                              20,
+                              0,
+                              {Sample(0.25, 22, 40'000), Sample(0, 20, 100'500), Sample(0.5, 21, 25'000)}});
   for (DocumentSample& document : report.documents) {
     for (MethodSample& sample : document.methods) sample.equal_prefix = document.copy ? 3 : 7;
   }

@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::vector<DocumentSample> Samples() {
-  DocumentSample sample{"a \"name\"", true, 512, 1.0 / 3, {}};
+  DocumentSample sample{"a \"name\"", true, 512, 1.0 / 3, 0.7, {}};
   MethodSample method{0.1 + 0.2, 0.5, 7e-300, {10, 4, 5}, 12.5, 1e9 / 3, 17};
   sample.methods = {method, {}};
   return {sample, sample};

@@ -49,7 +49,7 @@ PY
 
 # Several lengths, a copy probe and all columns, two documents at the same time.
 "${quality[@]}" --full --context-lengths 256,320 --continuation 16 "$work/text.txt" --copy "$work/text.txt" --jobs 2 \
-  --methods raw,int8,kivi2 --json "$work/full.json" --markdown "$work/full.md" --html "$work/full.html" >/dev/null
+  --methods raw,int8,kivi2,dense@20,dense@20:finer --profile "$work/profile" --json "$work/full.json" --markdown "$work/full.md" --html "$work/full.html" >/dev/null
 python3 - "$work/full.json" "$work/full.html" <<'PY'
 import json, sys
 
@@ -57,7 +57,7 @@ report = json.load(open(sys.argv[1], encoding="utf-8"))
 page = open(sys.argv[2], encoding="utf-8").read()
 assert report["contexts"] == [256, 320]
 assert [(row["context"], row["method"]) for row in report["methods"]] == [
-    (context, method) for context in (256, 320) for method in ("raw", "int8", "kivi2")]
+    (context, method) for context in (256, 320) for method in ("raw", "int8", "kivi2", "dense@20", "dense@20:finer")]
 for row in report["methods"]:
     what = f"{row['method']} at {row['context']}"
     assert row["texts"] == 1 and row["copies"] == 1, what
@@ -68,6 +68,12 @@ for row in report["methods"]:
         assert row["equal_prefix"] == 16 and row["copy_equal_prefix"] == 16, f"{what}: greedy output differs"
     else:
         assert row["kl"] > 0 and row["copy_kl"] > 0, what
+rows = {(row["method"], row["context"]): row for row in report["methods"]}
+for context in (256, 320):
+    raw, finer = rows["dense@20", context], rows["dense@20:finer", context]
+    assert finer["whole_ratio"] == finer["coded_ratio"] > raw["whole_ratio"], "dense: exempt tokens are not smaller"
+    assert raw["coded_ratio"] > raw["whole_ratio"], "dense: exempt tokens are not raw"
+assert all(document["importance_us"] > 0 for document in report["documents"])
 assert [document["copy"] for document in report["documents"]] == [False, False, True, True]
 assert page.count("<svg") == 10 and "http" not in page
 PY

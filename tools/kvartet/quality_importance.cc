@@ -1,0 +1,56 @@
+#include "kvartet/quality_importance.h"
+
+#include <algorithm>
+
+namespace kvt::cli {
+
+engine::Captured JoinCaptured(const engine::Captured& first, int32_t end, const engine::Captured& then) {
+  const auto kept = static_cast<size_t>(
+      std::lower_bound(first.positions.begin(), first.positions.end(), end) - first.positions.begin());
+  const engine::Captured& shape = kept != 0 ? first : then;
+  engine::Captured joined;
+  joined.layers = shape.layers;
+  joined.heads = shape.heads;
+  joined.dim = shape.dim;
+  const auto append = [](auto* to, const auto& from, size_t begin, size_t count) {
+    to->insert(to->end(), from.begin() + static_cast<ptrdiff_t>(begin),
+               from.begin() + static_cast<ptrdiff_t>(begin + count));
+  };
+  append(&joined.positions, first.positions, 0, kept);
+  append(&joined.positions, then.positions, 0, then.rows());
+  for (size_t i = 0; i < joined.layers * joined.heads; ++i) {
+    append(&joined.queries, first.queries, i * first.rows() * joined.dim, kept * joined.dim);
+    append(&joined.queries, then.queries, i * then.rows() * joined.dim, then.rows() * joined.dim);
+  }
+  for (size_t layer = 0; layer < joined.layers; ++layer) {
+    append(&joined.residual, first.residual, layer * first.rows(), kept);
+    append(&joined.residual, then.residual, layer * then.rows(), then.rows());
+  }
+  return joined;
+}
+
+std::vector<int8_t> ImportanceOf(const Model& model, const engine::KvBlob& blob,
+                                 const engine::Captured& captured) {
+  const std::vector<uint32_t> tokens(captured.positions.begin(), captured.positions.end());
+  const auto row_bytes = static_cast<int64_t>(captured.dim * sizeof(float));
+  kvt_attention_t attention;
+  kvt_attention_init(&attention, sizeof attention);
+  attention.kind = KVT_ATTENTION_QUERIES;
+  attention.layer_end = static_cast<uint32_t>(captured.layers);
+  attention.heads = static_cast<uint32_t>(captured.heads);
+  attention.rows = static_cast<uint32_t>(captured.rows());
+  attention.base = captured.queries.data();
+  attention.row_stride = row_bytes;
+  attention.head_stride = row_bytes * static_cast<int64_t>(captured.rows());
+  attention.layer_stride = attention.head_stride * static_cast<int64_t>(captured.heads);
+  attention.row_tokens = tokens.data();
+  const BlobView view(blob);
+  std::vector<int8_t> importance(static_cast<size_t>(blob.tokens()));
+  size_t needed = 0;
+  Check(kvt_token_importance(model.get(), view.get(), &attention, nullptr, importance.data(),
+                             importance.size(), &needed),
+        "kvt_token_importance");
+  return importance;
+}
+
+}  // namespace kvt::cli
