@@ -1,5 +1,7 @@
 #include "kvartet/calibrate_command.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -11,6 +13,22 @@
 
 namespace kvt::cli {
 namespace {
+
+// Of each layer, relative to the geometric mean over layers and streams, which is what the library looks at.
+Json RelativeWeights(const CalibrationResult& result) {
+  double logarithms = 0;
+  size_t count = 0;
+  for (const std::vector<float>& stream : result.weights) {
+    for (const float weight : stream) logarithms += std::log(double{weight});
+    count += stream.size();
+  }
+  if (count == 0) return nullptr;
+  const double mean = std::exp(logarithms / static_cast<double>(count));
+  Json weights = {{"k", Json::array()}, {"v", Json::array()}};
+  for (const float weight : result.weights[0]) weights["k"].push_back(double{weight} / mean);
+  for (const float weight : result.weights[1]) weights["v"].push_back(double{weight} / mean);
+  return weights;
+}
 
 Json Report(const CalibrateCommand& command, const CalibrationPlan& plan, const CalibrationResult& result,
             const std::string& path) {
@@ -28,7 +46,45 @@ Json Report(const CalibrateCommand& command, const CalibrationPlan& plan, const 
           {"resumed_documents", result.resumed},
           {"nonfinite", result.nonfinite},
           {"seconds", result.seconds},
+          {"seconds_of",
+           {{"documents", result.documents_seconds},
+            {"weights", result.weights_seconds},
+            {"bases", result.bases_seconds}}},
+          {"metric", plan.settings.metric && result.no_metric.empty()},
+          {"no_metric", result.no_metric},
+          {"weights", RelativeWeights(result)},
           {"documents", documents}};
+}
+
+// "K 0.1 to 20, V ..." of a report's weights.
+std::string WeightRanges(const Json& weights) {
+  std::string text;
+  for (const char* stream : {"k", "v"}) {
+    const std::vector<double> own = weights.at(stream).get<std::vector<double>>();
+    const auto [least, most] = std::minmax_element(own.begin(), own.end());
+    char part[128];
+    std::snprintf(part, sizeof part, "%s%s %.3g (layer %td) to %.3g (layer %td)", text.empty() ? "" : ", ",
+                  *stream == 'k' ? "K" : "V", *least, least - own.begin(), *most, most - own.begin());
+    text += part;
+  }
+  return text;
+}
+
+void Print(const CalibrationResult& result, const Json& report) {
+  std::printf("%s\n  %u documents (%u of them resumed), %llu tokens\n",
+              report.at("profile").get<std::string>().c_str(), result.documents, result.resumed,
+              static_cast<unsigned long long>(result.tokens));
+  std::printf("  %.1f s: documents %.1f, layer weights %.1f, bases %.1f\n", result.seconds,
+              result.documents_seconds, result.weights_seconds, result.bases_seconds);
+  if (!result.no_metric.empty()) std::printf("  no metric of errors: %s\n", result.no_metric.c_str());
+  if (!report.at("weights").is_null()) {
+    std::printf("  weights of layers over their mean: %s\n", WeightRanges(report.at("weights")).c_str());
+  }
+  std::printf("  %.2f MB, fingerprint %s\n", static_cast<double>(result.profile.size()) / 1e6,
+              report.at("fingerprint").get<std::string>().c_str());
+  if (result.nonfinite != 0) {
+    std::printf("  %llu values were NaN or infinite\n", static_cast<unsigned long long>(result.nonfinite));
+  }
 }
 
 }  // namespace
@@ -61,13 +117,7 @@ int RunCalibrate(const CalibrateCommand& command) {
   progress.Clear();
   const Json report = Report(command, plan, result, path);
   if (!command.json.empty()) WriteFile(command.json, report.dump(2) + "\n");
-  std::printf("%s\n  %u documents (%u of them resumed), %llu tokens, %.1f s\n  %.2f MB, fingerprint %s\n",
-              path.c_str(), result.documents, result.resumed, static_cast<unsigned long long>(result.tokens),
-              result.seconds, static_cast<double>(result.profile.size()) / 1e6,
-              report.at("fingerprint").get<std::string>().c_str());
-  if (result.nonfinite != 0) {
-    std::printf("  %llu values were NaN or infinite\n", static_cast<unsigned long long>(result.nonfinite));
-  }
+  Print(result, report);
   return 0;
 }
 

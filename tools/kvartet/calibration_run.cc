@@ -10,11 +10,11 @@
 #include "kvartet/layer_probes.h"
 #include "kvartet/metric.h"
 #include "kvartet/prefill_ahead.h"
+#include "kvartet/quality_importance.h"
 
 namespace kvt::cli {
 namespace {
 
-constexpr int32_t kCaptureEvery = 8;
 constexpr int32_t kTrialTokens = 128;
 
 int32_t Jobs(const CalibrationSettings& settings) {
@@ -43,7 +43,7 @@ kvt_calibration_info_t Progress(const Calibration& calibration) {
 engine::Status TryCapture(const engine::Engine& engine, const CalibrationPlan& plan) {
   engine::SessionOptions options;
   options.context_tokens = options.batch = kTrialTokens;
-  options.capture_every = kCaptureEvery;
+  options.capture_every = kImportanceEvery;
   const std::unique_ptr<engine::Session> session = Take(engine.NewSession(options), "session");
   const std::span<const int32_t> tokens = plan.documents.front().tokens;
   const engine::Result<engine::Choice> choice =
@@ -155,15 +155,12 @@ class Run {
     const std::string of = " of " + std::to_string(documents.size()) + " documents";
     if (result_.resumed >= documents.size()) return;
     PrefillAhead ahead(engine_, documents, result_.resumed, Jobs(plan_.settings),
-                       metric_ ? kCaptureEvery : 0);
+                       metric_ ? kImportanceEvery : 0);
     for (size_t i = result_.resumed; i < documents.size(); ++i) {
       const PrefilledDocument document = ahead.Next([&](size_t tokens) {
         show_("calibrating, " + std::to_string(i) + of + ": " + std::to_string(tokens) + " tokens computed");
       });
-      const BlobView view(document.blob);
-      Check(kvt_calibration_add(calibration_.get(), view.get(), 0,
-                                static_cast<uint64_t>(document.blob.tokens()), nullptr),
-            "kvt_calibration_add");
+      Enter(document);
       if (metric_) {
         metric_->Add(document.captured, document.blob, i);
         sums_.metric = metric_->Save();
@@ -172,6 +169,17 @@ class Run {
       state_.Save(calibration_, sums_);
       show_("calibrating, " + std::to_string(i + 1) + of + ": " + documents[i].name + " has entered");
     }
+  }
+
+  // Its tokens are as important as they will be when a cache of such a text is encoded.
+  void Enter(const PrefilledDocument& document) {
+    std::vector<int8_t> importance;
+    if (document.captured.rows() > 0) importance = ImportanceOf(model_, document.blob, document.captured);
+    const BlobView view(document.blob);
+    Check(
+        kvt_calibration_add(calibration_.get(), view.get(), 0, static_cast<uint64_t>(document.blob.tokens()),
+                            importance.empty() ? nullptr : importance.data()),
+        "kvt_calibration_add");
   }
 
   // The probes' documents among those that have entered in an earlier run.

@@ -21,6 +21,8 @@ constexpr uint32_t kSinks = 4, kWindow = 16;  // tokens that are kept raw, as wh
 constexpr size_t kMostContext = 1024, kContinuation = 96;
 constexpr double kRidge = 1e-3;  // as the library adds it to a metric
 constexpr double kLeastDivergence = 1e-9;
+constexpr double kLeastPart = 0.1;  // of a divergence, that is the error's own whatever is taken off
+constexpr size_t kFloors = 3;       // depths at which the least change is tried: first, middle and last pair
 constexpr auto kShowEvery = std::chrono::milliseconds(200);
 
 // What one probe gave, or several together.
@@ -36,6 +38,13 @@ const engine::RowView RowsOf(const engine::KvBlob& blob, size_t stream, size_t l
 void CopyRows(const engine::KvBlob& from, size_t stream, size_t layer, const engine::KvBlob& to) {
   const engine::RowView source = RowsOf(from, stream, layer), target = RowsOf(to, stream, layer);
   std::memcpy(target.base, source.base, static_cast<size_t>(source.tokens * source.token_stride));
+}
+
+// Flips the last bit of all numbers, which changes them by a thousandth at most.
+void FlipLastBits(const engine::KvBlob& blob, size_t stream, size_t layer) {
+  const engine::RowView rows = RowsOf(blob, stream, layer);
+  const auto bytes = static_cast<size_t>(rows.tokens * rows.token_stride);
+  for (size_t i = 0; i < bytes; i += sizeof(uint16_t)) rows.base[i] ^= 1;
 }
 
 // e^T (M + ridge) e.
@@ -87,7 +96,9 @@ class Probes {
         frame_(engine.geometry().rope, static_cast<size_t>(engine.geometry().kv.head_dim_k)) {}
 
   size_t pairs() const { return (layers_ + kGroupLayers - 1) / kGroupLayers; }
-  size_t count() const { return 2 * pairs(); }  // probes of a document: of K's pairs, then of V's
+  // Of a document: K's pairs, then V's, then the least changes.
+  size_t count() const { return 2 * pairs() + kFloors; }
+  size_t FloorPair(size_t floor) const { return floor * (pairs() - 1) / (kFloors - 1); }
   size_t done() const { return done_; }
   void Stop() { stop_ = true; }
 
@@ -97,7 +108,7 @@ class Probes {
     const engine::KvBlob coded = Code(document);
     const engine::KvBlob mixed = Take(document.rows.Slice(0, document.rows.tokens()), "rows");
     std::vector<Effect> effects;
-    for (size_t probe = 0; probe < count() && !stop_; ++probe) {
+    for (size_t probe = 0; probe < 2 * pairs() && !stop_; ++probe) {
       const size_t stream = probe / pairs(), begin = probe % pairs() * kGroupLayers;
       const size_t end = std::min(layers_, begin + kGroupLayers);
       Effect effect;
@@ -108,6 +119,13 @@ class Probes {
       effect.divergence = Divergence(full, Force(*session, document, mixed));
       for (size_t layer = begin; layer < end; ++layer) CopyRows(document.rows, stream, layer, mixed);
       effects.push_back(effect);
+      ++done_;
+    }
+    for (size_t floor = 0; floor < kFloors && !stop_; ++floor) {
+      const size_t layer = FloorPair(floor) * kGroupLayers;
+      FlipLastBits(mixed, 1, layer);
+      effects.push_back({Divergence(full, Force(*session, document, mixed)), 0});
+      CopyRows(document.rows, 1, layer, mixed);
       ++done_;
     }
     return effects;
@@ -213,6 +231,17 @@ std::vector<std::vector<Effect>> MeasureAll(Probes* probes, const std::vector<Pr
   return effects;
 }
 
+// What the least change causes at a pair's depth, between the depths that were tried.
+double Floor(std::span<const Effect> tried, const Probes& probes, size_t pair) {
+  for (size_t i = 1; i < tried.size(); ++i) {
+    const size_t low = probes.FloorPair(i - 1), high = probes.FloorPair(i);
+    if (pair > high) continue;
+    const double part = high > low ? static_cast<double>(pair - low) / static_cast<double>(high - low) : 0.0;
+    return tried[i - 1].divergence * (1 - part) + tried[i].divergence * part;
+  }
+  return tried.back().divergence;
+}
+
 }  // namespace
 
 ProbeDocument CutProbe(std::span<const int32_t> tokens, const engine::KvBlob& rows) {
@@ -233,18 +262,22 @@ std::array<std::vector<float>, 2> MeasureLayerWeights(const engine::Engine& engi
   const Codec codec = PairCodec(model, layers, matrices, documents);
   Probes probes(engine, model, matrices, codec);
   const std::vector<std::vector<Effect>> effects = MeasureAll(&probes, documents, jobs, show);
-  std::array<std::vector<float>, 2> weights;
-  for (size_t probe = 0; probe < probes.count(); ++probe) {
-    Effect sum;
-    for (const std::vector<Effect>& document : effects) {
-      sum.divergence += document[probe].divergence;
-      sum.distortion += document[probe].distortion;
+  std::vector<Effect> sums(probes.count());
+  for (const std::vector<Effect>& document : effects) {
+    for (size_t probe = 0; probe < sums.size(); ++probe) {
+      sums[probe].divergence += document[probe].divergence;
+      sums[probe].distortion += document[probe].distortion;
     }
-    const size_t stream = probe / probes.pairs(), begin = probe % probes.pairs() * kGroupLayers;
+  }
+  std::array<std::vector<float>, 2> weights;
+  for (size_t probe = 0; probe < 2 * probes.pairs(); ++probe) {
+    const size_t stream = probe / probes.pairs(), pair = probe % probes.pairs();
+    const double floor = Floor(std::span(sums).last(kFloors), probes, pair);
+    const Effect& sum = sums[probe];
+    const double own = std::max({sum.divergence - floor, kLeastPart * sum.divergence, kLeastDivergence});
     // A pair without any error has nothing to weigh.
-    const double weight =
-        sum.distortion > 0 ? std::max(sum.divergence, kLeastDivergence) / sum.distortion : 1;
-    weights[stream].resize(std::min(layers, begin + kGroupLayers), static_cast<float>(weight));
+    const double weight = sum.distortion > 0 ? own / sum.distortion : 1;
+    weights[stream].resize(std::min(layers, (pair + 1) * kGroupLayers), static_cast<float>(weight));
   }
   return weights;
 }

@@ -2,7 +2,9 @@
 //
 // For each pair and stream only its rows of a document's context are replaced by what a codec makes of them;
 // the divergence of the continuation from the full cache's, over the error in the metric, is the weight of
-// both layers. Threads: one caller; documents are measured at the same time.
+// both layers. A model with quantised weights rounds its activations too, and answers the least change of KV
+// with a divergence that says nothing; what flipped last bits cause is taken off. Threads: one caller;
+// documents are measured at the same time.
 #ifndef KVARTET_TOOLS_KVARTET_LAYER_PROBES_H_
 #define KVARTET_TOOLS_KVARTET_LAYER_PROBES_H_
 

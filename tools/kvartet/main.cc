@@ -41,6 +41,10 @@ CLI::App* AddCalibrate(CLI::App* app, kvt::cli::CalibrateCommand* command) {
       ->capture_default_str();
   calibrate->add_option("--group-layers", settings->group_layers,
                         "layers that share a basis; default: a third of the layers, rounded up");
+  calibrate->add_flag("!--no-metric", settings->metric,
+                      "count all errors alike, instead of learning from queries and weights what they cost");
+  calibrate->add_flag("!--no-weights", settings->weights,
+                      "count all layers alike, instead of measuring what errors in them do to the output");
   calibrate->add_option("--resume", command->state,
                         "file that keeps what has entered, and from which an interrupted run goes on; "
                         "default: the profile's path and .state");

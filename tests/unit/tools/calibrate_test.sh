@@ -11,7 +11,7 @@ cd "$work"
 for text in one two three; do
   for number in {1..120}; do echo "Page $number of text $text: rows $((number * 37 % 101)) to $((number * 53 % 97))."; done >"$text"
 done
-small=(--document-tokens 192 --tokens 576 --group-layers 1 --jobs 1)
+small=(--document-tokens 192 --tokens 576 --group-layers 1 --jobs 1 --no-weights)
 
 fail() {
   echo "calibrate_test: $*" >&2
@@ -32,6 +32,7 @@ import json, os
 report = json.load(open("report.json", encoding="utf-8"))
 assert report["bytes"] == os.path.getsize("whole") and report["resumed_documents"] == 0, report
 assert [document["tokens"] for document in report["documents"]] == [192] * 3, report
+assert report["metric"] is True and report["weights"] is None, report
 assert report["tokens"] == 3 * (192 - 4) and len(report["fingerprint"]) == 32, report
 PY
 [ ! -e whole.state ] || fail "the state is still there"
@@ -65,11 +66,13 @@ refused "the texts are too short" one two --tokens 100000 --document-tokens 192 
 refused "folder: cannot be written: is a folder" one two three "${small[@]}" --out folder
 refused "cannot be written: Not a directory" one two three "${small[@]}" --out one/profile
 refused "kept.state: is the state of a calibration with other texts" one two --tokens 384 --document-tokens 192 \
-  --group-layers 1 --out new --resume kept.state
+  --group-layers 1 --no-weights --out new --resume kept.state
+refused "kept.state: is the state of a calibration with other texts or settings" one two three "${small[@]}" --no-metric \
+  --out new --resume kept.state
 refused "whole: is not the state of a calibration" one two three "${small[@]}" --out new --resume whole
 refused "--ratio-min" one two three "${small[@]}" --ratio-min 3 --out new
 refused "--ratio-min" one two three "${small[@]}" --ratio-min 33 --out new
-refused "KVT_ERR_INVALID_ARGUMENT" one two three --document-tokens 192 --tokens 576 --group-layers 31 --out new
+refused "KVT_ERR_INVALID_ARGUMENT" one two three --document-tokens 192 --tokens 576 --group-layers 31 --no-weights --out new
 refused "--model" one two three "${small[@]}" --model one --out new
 [ ! -e again.state ] || fail "the state of a finished run is still there"
 [ ! -e new ] || fail "a refused run wrote a profile"

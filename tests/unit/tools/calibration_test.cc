@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Interruption {};
 
@@ -26,6 +27,7 @@ class Calibrating : public ::testing::Test {
     settings_.tokens = 384;
     settings_.document_tokens = 128;
     settings_.group_layers = 1;
+    settings_.weights = false;
   }
 
   CalibrationPlan Plan() const { return PlanCalibration(engine::TestEngine(), model_, settings_); }
@@ -59,6 +61,38 @@ TEST_F(Calibrating, GoesOnWhereItStoppedToTheSameBytes) {
   EXPECT_TRUE(result.profile == whole);
 }
 
+// With layer weights: their documents are computed again, and weights that are kept are not measured again.
+TEST_F(Calibrating, WeighsLayersToTheSameBytesAfterAnInterruption) {
+  settings_.weights = true;
+  settings_.tokens = 256;
+  const std::string state = folder_.At("state.b");
+  Interrupt(state, 2);
+  std::string stages;
+  const auto show = [&](const std::string& text) { stages += text + "\n"; };
+  const CalibrationResult measured = Calibrate(engine::TestEngine(), model_, Plan(), state, show);
+  EXPECT_THAT(stages, AllOf(HasSubstr("once more"), HasSubstr("of 66 probes")));
+  for (const std::vector<float>& stream : measured.weights) {
+    ASSERT_EQ(stream.size(), 30u);
+    for (const float weight : stream) EXPECT_GT(weight, 0);
+    EXPECT_EQ(stream[4], stream[5]);
+    EXPECT_NE(stream[4], stream[6]);
+  }
+  stages.clear();
+  const CalibrationResult again = Calibrate(engine::TestEngine(), model_, Plan(), state, show);
+  EXPECT_THAT(stages, Not(HasSubstr("probes")));
+  EXPECT_TRUE(again.profile == measured.profile);
+  EXPECT_TRUE(Profile(folder_.At("state.a")) == measured.profile);
+}
+
+TEST_F(Calibrating, MetricAndWeightsAreOtherProfiles) {
+  const CalibrationPlan with = Plan();
+  settings_.metric = false;
+  EXPECT_NE(with.FileName(model_), Plan().FileName(model_));
+  const std::vector<uint8_t> plain = Profile(folder_.At("state.a"));
+  settings_.metric = true;
+  EXPECT_FALSE(Profile(folder_.At("state.b")) == plain);
+}
+
 TEST_F(Calibrating, DoesNotDependOnTheNumberOfJobs) {
   settings_.jobs = 1;
   const std::vector<uint8_t> one = Profile(folder_.At("state.a"));
@@ -90,6 +124,9 @@ TEST_F(Calibrating, RefusesADamagedState) {
   Interrupt(state, 1);
   std::vector<uint8_t> bytes = ReadFile(state);
   WriteFile(state, {ByteSpan(bytes).first(bytes.size() - 1)});
+  EXPECT_THAT(Thrown([&] { Profile(state); }), HasSubstr("is damaged"));
+  bytes[100] ^= 1;  // of the metric's sums
+  WriteFile(state, {bytes});
   EXPECT_THAT(Thrown([&] { Profile(state); }), HasSubstr("is damaged"));
   WriteFile(state, "something else");
   EXPECT_THAT(Thrown([&] { Profile(state); }), HasSubstr("is not the state of a calibration"));
