@@ -13,11 +13,8 @@ class World {
     kvt::fuzz::Rows rows(model_, kTokens);
     rows.Fill();
     const std::string profile = *kvt::fuzz::MakeCalibration(model_)->Finish();
-    for (const char* name :
-         {"raw", "int8", "kivi2", "kivi4", "transform", "kivi8", "fp8", "fp8_e5m2", "rotated3", "rotated4v2",
-          "lossless", "nested_coarse", "nested_rest", "cachegen"}) {
-      const bool transform = std::strcmp(name, "transform") == 0;
-      codecs_.push_back(*kvt::fuzz::MakeCodec(model_, name, transform ? profile : "", transform ? 8 : 0));
+    for (const kvt::fuzz::FuzzedCodec& codec : kvt::fuzz::kCodecs) {
+      codecs_.push_back(kvt::fuzz::MakeCodec(model_, codec, profile));
       frames_.push_back(kvt::fuzz::Encode(*codecs_.back(), rows.view()));
     }
   }

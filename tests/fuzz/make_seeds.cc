@@ -108,11 +108,10 @@ int main(int argc, char** argv) {
   kvt::fuzz::Rows rows(model, 4);
   rows.Fill();
   uint8_t number = 0;
-  for (const char* name : {"raw", "int8", "kivi2", "kivi4", "transform"}) {
-    const bool transform = std::strcmp(name, "transform") == 0;
-    const auto codec = *kvt::fuzz::MakeCodec(model, name, transform ? profile : "", transform ? 8 : 0);
+  for (const kvt::fuzz::FuzzedCodec& fuzzed : kvt::fuzz::kCodecs) {
+    const auto codec = kvt::fuzz::MakeCodec(model, fuzzed, profile);
     const std::vector<uint8_t> frame = kvt::fuzz::Encode(*codec, rows.view());
-    WriteFrame(name, kvt::Bytes(frame));
+    WriteFrame(fuzzed.name, kvt::Bytes(frame));
     if (number == 0) WriteScripts(kvt::AsText(kvt::Bytes(frame)));
     const char seed[] = {static_cast<char>(number), 0x40, 0x01, 0x07};
     Write("fuzz_decode", absl::StrCat("codec", number++), absl::string_view(seed, sizeof seed));

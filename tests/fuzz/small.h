@@ -21,6 +21,17 @@ inline void Require(bool holds) {
   if (!holds) __builtin_trap();
 }
 
+// The codecs that are fuzzed; those with a ratio have a profile. Seeds name them by number: a new one comes
+// last.
+struct FuzzedCodec {
+  const char* name;
+  uint32_t ratio = 0;
+};
+inline constexpr FuzzedCodec kCodecs[] = {{"raw"},          {"int8"},       {"kivi2"},    {"kivi4"},
+                                          {"transform", 8}, {"kivi8"},      {"fp8"},      {"fp8_e5m2"},
+                                          {"rotated3"},     {"rotated4v2"}, {"lossless"}, {"nested_coarse"},
+                                          {"nested_rest"},  {"cachegen"},   {"dense", 8}, {"kvtc", 8}};
+
 inline std::shared_ptr<const Model> SmallModel() {
   kvt_model_options_t options = {};
   options.struct_size = sizeof options;
@@ -119,6 +130,11 @@ inline StatusOr<std::shared_ptr<const Codec>> MakeCodec(std::shared_ptr<const Mo
   options.profile_len = profile.size();
   options.ratio = ratio;
   return Codec::Create(std::move(model), options);
+}
+
+inline std::shared_ptr<const Codec> MakeCodec(const std::shared_ptr<const Model>& model,
+                                              const FuzzedCodec& codec, absl::string_view profile) {
+  return *MakeCodec(model, codec.name, codec.ratio == 0 ? "" : profile, codec.ratio);
 }
 
 inline std::vector<uint8_t> Encode(const Codec& codec, const View& view) {
