@@ -93,11 +93,20 @@ typedef struct kvt_frame_spec {
   uint64_t token_count;  /* tokens of the frame, at least 1 */
   uint8_t key[KVT_KEY_BYTES]; /* of the block or run; all zero: unnamed */
   uint8_t namespace_digest[KVT_NAMESPACE_DIGEST_BYTES];
-  /* The position checked is the view's first_position + token_begin. */
-  const int8_t* importance; /* encode by dense: how much finer than others a token's step is, token_count
-                               values in quarters of an octave, from -8 (4 times finer) to 2; see
-                               kvt_token_importance. NULL, the default: all 0. Decode: ignored */
+  /* The position checked is the view's first_position + token_begin, but with `positions`. */
+  const int8_t* importance;  /* encode by dense: how much finer than others a token's step is, token_count
+                                values in quarters of an octave, from -8 (4 times finer) to 2; see
+                                kvt_token_importance. NULL, the default: all 0. Decode: ignored */
+  const uint64_t* positions; /* of selected tokens (select.h): token_count positions in the sequence,
+                                ascending, each below 2^64 - 1 and less than 2^32 behind the first; at most 3
+                                x 2^20 of them. NULL, the default: consecutive ones from the position above */
 } kvt_frame_spec_t;
+
+/* Selected tokens: the view holds their rows one after another, or all rows behind a block table with pages
+ * of one token, whose ids are what kvt_select_tokens chose. Where layers or heads keep different tokens, each
+ * has a view, and a frame, of its own. A frame of selected tokens says their positions, and is decoded only
+ * with the same ones in the spec (kvt_frame_positions reads them): in any other way it is KVT_ERR_MISMATCH.
+ * Codecs that undo RoPE (transform and its kin) take consecutive tokens only: KVT_ERR_UNSUPPORTED. */
 
 /* Fills defaults: zero key and digest, all layers of the view, no exempt tokens. Threads: any. Blocks: no.
  * Since: 0.1. */
@@ -143,6 +152,13 @@ KVT_API kvt_status_t kvt_codec_decode(kvt_codec_t codec, const uint8_t* frame, s
  * @return KVT_OK; KVT_ERR_CORRUPT; KVT_ERR_VERSION; KVT_ERR_INVALID_ARGUMENT. Threads: any. Blocks: no.
  * Since: 0.1. */
 KVT_API kvt_status_t kvt_frame_verify(const uint8_t* frame, size_t frame_len);
+
+/* Copies out the position of each of a frame's tokens, ascending, after checking the header.
+ * @param positions  out. @param needed out: tokens, also with KVT_ERR_BUFFER_TOO_SMALL.
+ * @return KVT_OK; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_CORRUPT; KVT_ERR_VERSION; KVT_ERR_INVALID_ARGUMENT.
+ * Threads: any. Blocks: no. Since: 0.1. */
+KVT_API kvt_status_t kvt_frame_positions(const uint8_t* frame, size_t frame_len, uint64_t* positions,
+                                         size_t cap, size_t* needed);
 
 /* Describes a frame's header as JSON (UTF-8, no NUL) after checking the header.
  * @return KVT_OK; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_CORRUPT; KVT_ERR_VERSION; KVT_ERR_INVALID_ARGUMENT.

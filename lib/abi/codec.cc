@@ -142,6 +142,26 @@ KVT_API kvt_status_t kvt_frame_verify(const uint8_t* frame, size_t frame_len) {
   });
 }
 
+KVT_API kvt_status_t kvt_frame_positions(const uint8_t* frame, size_t frame_len, uint64_t* positions,
+                                         size_t cap, size_t* needed) {
+  return kvt::Boundary([&]() -> kvt::Status {
+    if (frame == nullptr) return Null("frame");
+    if (positions == nullptr && cap != 0) {
+      return kvt::Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("positions is NULL but cap is ", cap));
+    }
+    if (positions == nullptr && needed == nullptr) return Null("positions and needed");
+    KVT_ASSIGN_OR_RETURN(const kvt::FrameHeader header, kvt::ParseFrame(kvt::Bytes(frame, frame_len)));
+    if (needed != nullptr) *needed = header.tokens;
+    if (positions == nullptr) return kvt::OkStatus();
+    if (cap < header.tokens) {
+      return kvt::Error(KVT_ERR_BUFFER_TOO_SMALL,
+                        absl::StrCat("cap is ", cap, ", needed are ", header.tokens, " positions"));
+    }
+    for (uint64_t t = 0; t < header.tokens; ++t) positions[t] = header.Position(t);
+    return kvt::OkStatus();
+  });
+}
+
 KVT_API kvt_status_t kvt_frame_describe(const uint8_t* frame, size_t frame_len, char* buf, size_t cap,
                                         size_t* needed) {
   return kvt::Boundary([&]() -> kvt::Status {

@@ -9,6 +9,11 @@
 namespace kvt {
 namespace {
 
+// Codecs that undo RoPE take a token's position from its place.
+Status NeedsConsecutive(absl::string_view codec) {
+  return Error(KVT_ERR_UNSUPPORTED, absl::StrCat("codec ", codec, " on selected tokens; take another"));
+}
+
 constexpr uint32_t kDefaultGroup = 32;
 // Leaves room for the largest header.
 constexpr uint64_t kPayloadBytesMax = KVT_FRAME_BYTES_MAX - 2 * uint64_t{kFrameHeaderBytesMax};
@@ -88,9 +93,8 @@ StatusOr<std::shared_ptr<const Codec>> Codec::Create(std::shared_ptr<const Model
                          Transform::Create(*model, profile, {*kind, options.ratio, options.exempt}));
   } else {
     if (options.exempt != 0) {
-      return Error(KVT_ERR_INVALID_ARGUMENT,
-                   absl::StrCat("kvt_codec_options.exempt is ", options.exempt, ", codec ", parameters.name,
-                                " takes 0"));
+      return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("kvt_codec_options.exempt is ", options.exempt,
+                                                          ", codec ", parameters.name, " takes 0"));
     }
     KVT_ASSIGN_OR_RETURN(segments, MakeSegmentCodec(parameters, KVT_ERR_INVALID_ARGUMENT));
   }
@@ -140,8 +144,10 @@ StatusOr<FrameHeader> Codec::Plan(const View& view, const FrameSpec& spec) const
   header.codec = parameters_.name;
   header.group_tokens = parameters_.group_tokens;
   header.group_channels = parameters_.group_channels;
-  header.first_position = view.first_position() + spec.token_begin;
+  header.first_position = spec.FirstPosition(view);
   header.tokens = spec.token_count;
+  header.position_offsets = spec.position_offsets;
+  if (transform_ != nullptr && !spec.position_offsets.empty()) return NeedsConsecutive(parameters_.name);
   if (lossy) {
     header.exempt_first = spec.exempt_first;
     header.exempt_last = spec.exempt_last;
@@ -204,7 +210,7 @@ StatusOr<CodecReport> Codec::Encode(const View& view, const FrameSpec& spec, Mut
     EncodeSegments(view, spec, &header, payload, &report);
   }
   report.frame_bytes = header.payload_offset + header.payload_length;
-  WriteFrameFront(EncodeHeader(header), header.payload_length, out.data());
+  WriteFrameFront(EncodeHeader(header), header.payload_length, !header.position_offsets.empty(), out.data());
   report.segments = static_cast<uint32_t>(header.segments.size());
   report.checksums = 2 + header.segments.size();
   return report;
@@ -249,11 +255,17 @@ Status Codec::CheckIdentity(const FrameHeader& header, const FrameSpec& spec, co
     return Mismatch("namespace digest", Hex(Bytes(header.namespace_digest)),
                     Hex(Bytes(spec.namespace_digest)));
   }
-  const uint64_t position = view.first_position() + spec.token_begin;
+  const uint64_t position = spec.FirstPosition(view);
   if (header.first_position != position)
     return Mismatch("first position", absl::StrCat(header.first_position), absl::StrCat(position));
   if (header.tokens != spec.token_count)
     return Mismatch("token count", absl::StrCat(header.tokens), absl::StrCat(spec.token_count));
+  for (size_t t = 0; header.position_offsets != spec.position_offsets; ++t) {
+    const uint64_t there = header.Position(t);
+    const uint64_t wanted = position + (spec.position_offsets.empty() ? t : spec.position_offsets[t]);
+    if (there == wanted) continue;
+    return Mismatch(absl::StrCat("position of token ", t), absl::StrCat(there), absl::StrCat(wanted));
+  }
   const bool has_profile =
       transform_ != nullptr && AsBytes(header.profile) == Bytes(transform_->profile().fingerprint());
   if (!header.profile.empty() && !has_profile) {
@@ -267,6 +279,7 @@ StatusOr<CodecReport> Codec::DecodeTransform(const FrameHeader& header, Bytes fr
                                              const View& view) const {
   if (header.profile.empty())
     return Error(KVT_ERR_CORRUPT, absl::StrCat("frame: codec ", header.codec, ", but no profile is named"));
+  if (!header.position_offsets.empty()) return NeedsConsecutive(header.codec);
   KVT_RETURN_IF_ERROR(CheckElements(/*lossy=*/true, view));
   CodecReport report;
   report.frame_bytes = frame.size();

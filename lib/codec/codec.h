@@ -3,6 +3,8 @@
 #define KVARTET_LIB_CODEC_CODEC_H_
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/handles.h"
@@ -24,7 +26,14 @@ struct FrameSpec {
   uint64_t token_begin = 0, token_count = 0;
   Key key;
   NamespaceDigest namespace_digest{};
-  const int8_t* importance = nullptr;  // the host's; of each token, or null
+  std::optional<uint64_t> first_position;  // where it is not the view's
+  std::vector<uint32_t> position_offsets;  // as in FrameHeader; empty: consecutive
+  const int8_t* importance = nullptr;      // the host's; of each token, or null
+
+  // Of the frame's first token.
+  uint64_t FirstPosition(const View& view) const {
+    return first_position.value_or(view.first_position() + token_begin);
+  }
 
   static StatusOr<FrameSpec> Check(const View& view, const kvt_frame_spec_t* spec);
 };

@@ -1,6 +1,7 @@
 #include "codec/describe.h"
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "codec/frame_header.h"
 #include "model/model.h"
 
@@ -24,6 +25,9 @@ StatusOr<std::string> DescribeFrame(Bytes frame) {
   absl::StrAppendFormat(
       &json, R"("first_position":%u,"tokens":%u,"exempt_first":%u,"exempt_last":%u,"payload_bytes":%u,)",
       header.first_position, header.tokens, header.exempt_first, header.exempt_last, header.payload_length);
+  json += header.position_offsets.empty()
+              ? R"("position_offsets":null,)"
+              : absl::StrCat(R"("position_offsets":[)", absl::StrJoin(header.position_offsets, ","), "],");
   uint64_t stored = 0, decoded = 0;
   for (const Segment& segment : header.segments) {
     stored += segment.stored_length;

@@ -59,6 +59,29 @@ Status ReadExempt(const schema::FrameHeader& read, FrameHeader* header) {
   return OkStatus();
 }
 
+Status ReadPositions(const schema::FrameHeader& read, FrameHeader* header) {
+  const auto* offsets = read.position_offsets();
+  if (offsets == nullptr) return OkStatus();
+  if (offsets->size() != header->tokens) {
+    return Corrupt(absl::StrCat(offsets->size(), " position offsets for ", header->tokens, " tokens"));
+  }
+  for (flatbuffers::uoffset_t i = 0; i < offsets->size(); ++i) {
+    const uint32_t offset = offsets->Get(i);
+    if (i == 0 ? offset != 0 : offset <= header->position_offsets.back()) {
+      return Corrupt(absl::StrCat("position offset ", i, " is ", offset, ", expected ",
+                                  i == 0 ? "0" : "more than the one before"));
+    }
+    header->position_offsets.push_back(offset);
+  }
+  const uint64_t last = header->position_offsets.back();
+  if (last == header->tokens - 1) return Corrupt("position offsets without a gap");
+  if (last >= UINT64_MAX - header->first_position) {
+    return Corrupt(
+        absl::StrCat("first position ", header->first_position, " and position offset ", last, " overflow"));
+  }
+  return OkStatus();
+}
+
 Status ReadSegments(const schema::FrameHeader& read, FrameHeader* header) {
   const auto* table = read.segments();
   if (table == nullptr || table->size() == 0) return Corrupt("the segment table is empty");
@@ -146,6 +169,7 @@ Status ReadTable(const schema::FrameHeader& read, FrameHeader* header) {
     return Corrupt(
         absl::StrCat("first position ", header->first_position, " and ", header->tokens, " tokens overflow"));
   }
+  KVT_RETURN_IF_ERROR(ReadPositions(read, header));
   KVT_RETURN_IF_ERROR(ReadExempt(read, header));
   return ReadSegments(read, header);
 }
@@ -177,8 +201,8 @@ StatusOr<uint64_t> FrameFrontBytes(Bytes start) {
 bool Covers(const FrameHeader& there, const FrameHeader& wanted) {
   const auto form = [](const FrameHeader& h) {
     return std::tie(h.model, h.profile, h.key, h.namespace_digest, h.head_begin, h.head_end, h.streams,
-                    h.element, h.codec, h.group_tokens, h.group_channels, h.ratio, h.first_position,
-                    h.tokens);
+                    h.element, h.codec, h.group_tokens, h.group_channels, h.ratio, h.first_position, h.tokens,
+                    h.position_offsets);
   };
   return form(there) == form(wanted) && there.layer_begin <= wanted.layer_begin &&
          there.layer_end >= wanted.layer_end;
@@ -210,6 +234,11 @@ StatusOr<FrameHeader> ParseFront(Bytes frame) {
   header.payload_offset = prefix.PayloadOffset();
   header.payload_length = prefix.payload_length;
   KVT_RETURN_IF_ERROR(ReadTable(*schema::GetFrameHeader(bytes.data()), &header));
+  if (prefix.selected == header.position_offsets.empty()) {
+    return Corrupt(absl::StrCat("the prefix says ", prefix.selected ? "selected" : "consecutive",
+                                " tokens, the header has ", header.position_offsets.size(),
+                                " position offsets"));
+  }
   return header;
 }
 
@@ -241,6 +270,8 @@ std::string EncodeHeader(const FrameHeader& header) {
   const auto codec = builder.CreateString(header.codec);
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<schema::TokenRange>>> ranges;
   if (!exempt.empty()) ranges = builder.CreateVector(exempt);
+  flatbuffers::Offset<flatbuffers::Vector<uint32_t>> offsets;
+  if (!header.position_offsets.empty()) offsets = builder.CreateVector(header.position_offsets);
   const auto table = builder.CreateVector(segments);
   schema::FinishFrameHeaderBuffer(
       builder, schema::CreateFrameHeader(
@@ -248,12 +279,13 @@ std::string EncodeHeader(const FrameHeader& header) {
                    static_cast<uint16_t>(header.layer_end), static_cast<uint16_t>(header.head_begin),
                    static_cast<uint16_t>(header.head_end), static_cast<uint8_t>(header.streams),
                    static_cast<uint8_t>(header.element), codec, header.group_tokens, header.group_channels,
-                   header.first_position, header.tokens, ranges, table, header.ratio));
+                   header.first_position, header.tokens, ranges, table, header.ratio, offsets));
   return std::string(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
 }
 
-void WriteFrameFront(absl::string_view header, uint64_t payload_length, uint8_t* frame) {
+void WriteFrameFront(absl::string_view header, uint64_t payload_length, bool selected, uint8_t* frame) {
   FramePrefix prefix;
+  prefix.selected = selected;
   prefix.header_length = static_cast<uint32_t>(header.size());
   prefix.payload_length = payload_length;
   prefix.header_checksum = kernels::Hash(header.data(), header.size());

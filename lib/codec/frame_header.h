@@ -43,12 +43,17 @@ struct FrameHeader {
   uint32_t group_tokens = 0, group_channels = 0;
   uint32_t ratio = 0;  // 0 for codecs without one
   uint64_t first_position = 0, tokens = 0;
+  // Of selected tokens: how far each one's position lies behind the first; from 0 on, ascending, with a gap.
+  std::vector<uint32_t> position_offsets;
   uint64_t exempt_first = 0, exempt_last = 0;
   std::vector<Segment> segments;
 
   // Where the payload is in the frame, and its length; not part of the header's bytes.
   uint64_t payload_offset = 0, payload_length = 0;
 
+  uint64_t Position(uint64_t token) const {
+    return first_position + (position_offsets.empty() ? token : position_offsets[token]);
+  }
   Bytes Stored(Bytes frame, const Segment& segment) const {
     return frame.subspan(payload_offset + segment.offset, segment.stored_length);
   }
@@ -70,11 +75,12 @@ StatusOr<FrameHeader> ParseFront(Bytes front);
 bool Covers(const FrameHeader& there, const FrameHeader& wanted);
 
 // The FlatBuffers bytes. Their number depends on no field but `codec`, `profile`, the presence of exempt
-// ranges and the number of segments.
+// ranges and the numbers of segments and position offsets.
 std::string EncodeHeader(const FrameHeader& header);
 
-// Writes prefix, header and the zero bytes behind it to the front of `frame`.
-void WriteFrameFront(absl::string_view header, uint64_t payload_length, uint8_t* frame);
+// Writes prefix, header and the zero bytes behind it to the front of `frame`. `selected`: the header has
+// position offsets.
+void WriteFrameFront(absl::string_view header, uint64_t payload_length, bool selected, uint8_t* frame);
 
 // OK, or KVT_ERR_CORRUPT that names the place of the first byte that is not zero.
 Status CheckZero(Bytes padding, absl::string_view what);

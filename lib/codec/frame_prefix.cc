@@ -13,6 +13,9 @@ constexpr char kMagic[8] = {'K', 'V', 'T', 'F', 'R', 'A', 'M', 'E'};
 constexpr size_t kVersion = 8, kFlags = 12, kHeaderLength = 16, kReserved = 20, kPayloadLength = 24,
                  kReservedTail = 32, kHeaderChecksum = 48, kPrefixChecksum = 56;
 
+// The tokens are selected ones. A reader that does not know the flag must not take them for consecutive.
+constexpr uint32_t kFlagSelected = 1;
+
 }  // namespace
 
 uint64_t FramePrefix::PayloadOffset() const { return AlignFrame(kFramePrefixBytes + header_length); }
@@ -35,14 +38,17 @@ StatusOr<FramePrefix> ReadFramePrefix(Bytes bytes) {
   }
   if (kernels::Hash(p, kPrefixChecksum) != LoadLe<uint64_t>(p + kPrefixChecksum))
     return Error(KVT_ERR_CORRUPT, "frame: the prefix does not have its checksum");
-  if (const auto flags = LoadLe<uint32_t>(p + kFlags); flags != 0) {
-    return Error(KVT_ERR_VERSION, absl::StrCat("frame: flags are ", flags, ", this library knows none"));
+  const auto flags = LoadLe<uint32_t>(p + kFlags);
+  if ((flags & ~kFlagSelected) != 0) {
+    return Error(KVT_ERR_VERSION,
+                 absl::StrCat("frame: flags are ", flags, ", this library knows ", kFlagSelected));
   }
   if (LoadLe<uint32_t>(p + kReserved) != 0)
     return Error(KVT_ERR_CORRUPT, "frame: prefix: reserved bytes 20 to 23 are not zero");
   KVT_RETURN_IF_ERROR(CheckZero(bytes.subspan(kReservedTail, kHeaderChecksum - kReservedTail),
                                 "frame: prefix: reserved bytes 32 to 47"));
   FramePrefix prefix;
+  prefix.selected = flags == kFlagSelected;
   prefix.header_length = LoadLe<uint32_t>(p + kHeaderLength);
   prefix.payload_length = LoadLe<uint64_t>(p + kPayloadLength);
   prefix.header_checksum = LoadLe<uint64_t>(p + kHeaderChecksum);
@@ -65,6 +71,7 @@ void WriteFramePrefix(const FramePrefix& prefix, uint8_t* bytes) {
   std::memset(bytes, 0, kFramePrefixBytes);
   std::memcpy(bytes, kMagic, sizeof kMagic);
   StoreLe<uint32_t>(bytes + kVersion, kFrameVersion);
+  StoreLe<uint32_t>(bytes + kFlags, prefix.selected ? kFlagSelected : 0);
   StoreLe<uint32_t>(bytes + kHeaderLength, prefix.header_length);
   StoreLe<uint64_t>(bytes + kPayloadLength, prefix.payload_length);
   StoreLe<uint64_t>(bytes + kHeaderChecksum, prefix.header_checksum);

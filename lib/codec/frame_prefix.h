@@ -8,6 +8,7 @@
 namespace kvt {
 
 struct FramePrefix {
+  bool selected = false;  // the header has positions
   uint32_t header_length = 0;
   uint64_t payload_length = 0;
   uint64_t header_checksum = 0;

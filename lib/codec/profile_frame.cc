@@ -46,7 +46,7 @@ StatusOr<std::string> WrapProfile(Bytes profile, const NamespaceDigest& namespac
   std::string frame(offset + payload, '\0');
   auto* bytes = reinterpret_cast<uint8_t*>(frame.data());
   std::memcpy(bytes + offset, profile.data(), profile.size());
-  WriteFrameFront(front, payload, bytes);
+  WriteFrameFront(front, payload, /*selected=*/false, bytes);
   return frame;
 }
 

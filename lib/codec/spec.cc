@@ -11,6 +11,33 @@ namespace {
 // What it was in its first draft.
 constexpr size_t kLeastSpec = offsetof(kvt_frame_spec_t, importance);
 
+// With the largest segment table the header stays below kFrameHeaderBytesMax.
+constexpr uint64_t kSelectedTokensMax = 3u << 20;
+
+// Positions become offsets from the first, or nothing when they are consecutive.
+Status ReadPositions(const uint64_t* positions, FrameSpec* spec) {
+  if (spec->token_count > kSelectedTokensMax) {
+    return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("kvt_frame_spec.token_count is ", spec->token_count,
+                                                        ", with positions the most is ", kSelectedTokensMax));
+  }
+  spec->first_position = positions[0];
+  bool gap = false;
+  for (uint64_t t = 0; t < spec->token_count; ++t) {
+    const auto bad = [&](const absl::AlphaNum& expected) {
+      return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("kvt_frame_spec.positions[", t, "] is ",
+                                                          positions[t], ", expected ", expected));
+    };
+    if (t != 0 && positions[t] <= positions[t - 1])
+      return bad(absl::StrCat("more than the ", positions[t - 1], " before it"));
+    if (positions[t] == UINT64_MAX || positions[t] - positions[0] > UINT32_MAX)
+      return bad(absl::StrCat("at most ", UINT32_MAX, " more than the first, and to be one that has a next"));
+    gap = gap || positions[t] - positions[0] != t;
+    spec->position_offsets.push_back(static_cast<uint32_t>(positions[t] - positions[0]));
+  }
+  if (!gap) spec->position_offsets.clear();
+  return OkStatus();
+}
+
 }  // namespace
 
 Status CheckImportance(absl::string_view name, const int8_t* importance, uint64_t count) {
@@ -68,6 +95,7 @@ StatusOr<FrameSpec> FrameSpec::Check(const View& view, const kvt_frame_spec_t* s
       static_cast<uint32_t>(std::min<uint64_t>(read.exempt_last, read.token_count - checked.exempt_first));
   KVT_RETURN_IF_ERROR(CheckImportance("kvt_frame_spec.importance", read.importance, read.token_count));
   checked.importance = read.importance;
+  if (read.positions != nullptr) KVT_RETURN_IF_ERROR(ReadPositions(read.positions, &checked));
   checked.key = Key::From(read.key);
   std::memcpy(checked.namespace_digest.data(), read.namespace_digest, checked.namespace_digest.size());
   return checked;

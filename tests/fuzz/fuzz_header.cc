@@ -14,7 +14,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // At an odd address as well: FlatBuffers wants aligned bytes, and callers' are not.
   for (const size_t skew : {0, 1}) {
     std::vector<uint8_t> memory(skew + offset + payload);
-    kvt::WriteFrameFront(bytes, payload, memory.data() + skew);
+    // Whichever the header is of; the other one is refused.
+    kvt::WriteFrameFront(bytes, payload, /*selected=*/true, memory.data() + skew);
+    const bool selected = kvt::ParseFrame(kvt::Bytes(memory).subspan(skew)).ok();
+    kvt::WriteFrameFront(bytes, payload, /*selected=*/false, memory.data() + skew);
+    Require(!selected || !kvt::ParseFrame(kvt::Bytes(memory).subspan(skew)).ok());
+    if (selected) kvt::WriteFrameFront(bytes, payload, selected, memory.data() + skew);
     const kvt::Bytes frame = kvt::Bytes(memory).subspan(skew);
     const auto header = kvt::ParseFrame(frame);
     Require(header.ok() == kvt::DescribeFrame(frame).ok());
@@ -22,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string written = kvt::EncodeHeader(*header);
     const uint64_t written_offset = kvt::AlignFrame(kvt::kFramePrefixBytes + written.size());
     std::vector<uint8_t> again(written_offset + payload);
-    kvt::WriteFrameFront(written, payload, again.data());
+    kvt::WriteFrameFront(written, payload, selected, again.data());
     const auto read = kvt::ParseFrame(kvt::Bytes(again));
     Require(read.ok() && kvt::EncodeHeader(*read) == written);
   }

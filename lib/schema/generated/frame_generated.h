@@ -230,7 +230,8 @@ struct FrameHeader FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_TOKENS = 32,
     VT_EXEMPT = 34,
     VT_SEGMENTS = 36,
-    VT_RATIO = 38
+    VT_RATIO = 38,
+    VT_POSITION_OFFSETS = 40
   };
   const flatbuffers::Vector<uint8_t> *model() const {
     return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_MODEL);
@@ -286,6 +287,9 @@ struct FrameHeader FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint32_t ratio() const {
     return GetField<uint32_t>(VT_RATIO, 0);
   }
+  const flatbuffers::Vector<uint32_t> *position_offsets() const {
+    return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_POSITION_OFFSETS);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffset(verifier, VT_MODEL) &&
@@ -315,6 +319,8 @@ struct FrameHeader FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(segments()) &&
            verifier.VerifyVectorOfTables(segments()) &&
            VerifyField<uint32_t>(verifier, VT_RATIO, 4) &&
+           VerifyOffset(verifier, VT_POSITION_OFFSETS) &&
+           verifier.VerifyVector(position_offsets()) &&
            verifier.EndTable();
   }
 };
@@ -377,6 +383,9 @@ struct FrameHeaderBuilder {
   void add_ratio(uint32_t ratio) {
     fbb_.AddElement<uint32_t>(FrameHeader::VT_RATIO, ratio, 0);
   }
+  void add_position_offsets(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> position_offsets) {
+    fbb_.AddOffset(FrameHeader::VT_POSITION_OFFSETS, position_offsets);
+  }
   explicit FrameHeaderBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -407,10 +416,12 @@ inline flatbuffers::Offset<FrameHeader> CreateFrameHeader(
     uint64_t tokens = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kvt::schema::TokenRange>>> exempt = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kvt::schema::Segment>>> segments = 0,
-    uint32_t ratio = 0) {
+    uint32_t ratio = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> position_offsets = 0) {
   FrameHeaderBuilder builder_(_fbb);
   builder_.add_tokens(tokens);
   builder_.add_first_position(first_position);
+  builder_.add_position_offsets(position_offsets);
   builder_.add_ratio(ratio);
   builder_.add_segments(segments);
   builder_.add_exempt(exempt);
@@ -454,7 +465,8 @@ inline flatbuffers::Offset<FrameHeader> CreateFrameHeaderDirect(
     uint64_t tokens = 0,
     const std::vector<flatbuffers::Offset<kvt::schema::TokenRange>> *exempt = nullptr,
     const std::vector<flatbuffers::Offset<kvt::schema::Segment>> *segments = nullptr,
-    uint32_t ratio = 0) {
+    uint32_t ratio = 0,
+    const std::vector<uint32_t> *position_offsets = nullptr) {
   auto model__ = model ? _fbb.CreateVector<uint8_t>(*model) : 0;
   auto profile__ = profile ? _fbb.CreateVector<uint8_t>(*profile) : 0;
   auto key__ = key ? _fbb.CreateVector<uint8_t>(*key) : 0;
@@ -462,6 +474,7 @@ inline flatbuffers::Offset<FrameHeader> CreateFrameHeaderDirect(
   auto codec__ = codec ? _fbb.CreateString(codec) : 0;
   auto exempt__ = exempt ? _fbb.CreateVector<flatbuffers::Offset<kvt::schema::TokenRange>>(*exempt) : 0;
   auto segments__ = segments ? _fbb.CreateVector<flatbuffers::Offset<kvt::schema::Segment>>(*segments) : 0;
+  auto position_offsets__ = position_offsets ? _fbb.CreateVector<uint32_t>(*position_offsets) : 0;
   return kvt::schema::CreateFrameHeader(
       _fbb,
       model__,
@@ -481,7 +494,8 @@ inline flatbuffers::Offset<FrameHeader> CreateFrameHeaderDirect(
       tokens,
       exempt__,
       segments__,
-      ratio);
+      ratio,
+      position_offsets__);
 }
 
 inline const kvt::schema::FrameHeader *GetFrameHeader(const void *buf) {

@@ -28,7 +28,7 @@ inline std::vector<uint8_t> WithHeader(const std::vector<uint8_t>& frame, const 
   const uint64_t offset = AlignFrame(kFramePrefixBytes + bytes.size());
   std::vector<uint8_t> result(offset);
   result.insert(result.end(), frame.begin() + static_cast<int64_t>(old_payload_offset), frame.end());
-  WriteFrameFront(bytes, result.size() - offset, result.data());
+  WriteFrameFront(bytes, result.size() - offset, !header.position_offsets.empty(), result.data());
   return result;
 }
 
