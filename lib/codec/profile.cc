@@ -4,7 +4,9 @@
 
 #include "base/sha256.h"
 #include "codec/profile_layout.h"
+#include "codec/transform/dense.h"
 #include "codec/transform/metric.h"
+#include "codec/transform/plan.h"
 
 namespace kvt {
 namespace {
@@ -205,11 +207,14 @@ std::string DescribeProfile(const Profile& profile) {
       ",\"metric\":", facts.groups[0].metric.empty() ? "false" : "true",
       ",\"dense\":", facts.dense == nullptr ? "false" : "true", ",\"tokens\":", facts.tokens,
       ",\"documents\":", facts.documents, ",\"groups\":[");
+  const BitPlan widest = PlanBits(facts, CodeBudget(facts, facts.ratio_min));
+  const int32_t step = facts.dense == nullptr ? 0 : DenseStep(*facts.dense, DenseRatioMin(facts));
   for (size_t i = 0; i < facts.groups.size(); ++i) {
     const ProfileGroup& group = facts.groups[i];
     absl::StrAppend(&json, i == 0 ? "" : ",", "{\"stream\":", group.stream, ",\"layers\":\"",
                     Range(group.layer_begin, group.layer_end), "\",\"width\":", group.width(),
-                    ",\"components\":", group.components(), "}");
+                    ",\"components\":", group.components(), ",\"fixed\":", widest.bits[i].size(),
+                    ",\"dense\":", facts.dense == nullptr ? 0 : DenseKept(group, step), "}");
   }
   absl::StrAppend(&json, "],\"distortion\":[");
   for (uint32_t bits = 1; bits <= kBookBitsMax; ++bits)

@@ -44,7 +44,7 @@ const std::vector<uint8_t>& CalibrateProfile(TransformKv& kv);
 // A codec of the KV's model, with the memory for its frame of all tokens.
 class TransformCodec {
  public:
-  // `profile`: for "transform"; else empty.
+  // `profile`: for "transform" and "dense"; else empty.
   TransformCodec(const TransformKv& kv, const std::string& name, const std::vector<uint8_t>& profile);
   ~TransformCodec() { kvt_codec_destroy(codec_); }
   TransformCodec(const TransformCodec&) = delete;

@@ -239,8 +239,7 @@ StatusOr<std::string> Calibrator::MakeProfile() const {
     ProfileGroup& group = facts.groups[g];
     size_t kept = std::max<size_t>(widest.bits[g].size(), 1);
     if (facts.dense != nullptr)
-      kept = std::max(kept,
-                      DenseKept(group, DenseStep(*facts.dense, std::max(facts.ratio_min, kDenseRatioMin))));
+      kept = std::max(kept, DenseKept(group, DenseStep(*facts.dense, DenseRatioMin(facts))));
     group.deviation.resize(kept);
     group.spread.resize(facts.dense == nullptr ? 0 : kept);
     group.leading = static_cast<uint32_t>(std::min<size_t>(group.leading, kept));

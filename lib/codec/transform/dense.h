@@ -43,6 +43,9 @@ class DenseMode final : public TransformMode {
 // Components that are worth coding at a step: up to the last whose spread reaches it.
 size_t DenseKept(const ProfileGroup& group, int32_t step);
 
+// The lowest ratio that a profile is for in codec dense.
+inline uint32_t DenseRatioMin(const ProfileFacts& facts) { return std::max(facts.ratio_min, kDenseRatioMin); }
+
 // The step, in sixteenths, at which calibration found the ratio.
 int32_t DenseStep(const DenseFacts& facts, double ratio);
 
