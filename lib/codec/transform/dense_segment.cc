@@ -68,7 +68,8 @@ void Append(std::vector<uint8_t>* out, uint32_t value) {
 
 DenseCoder::Split::Split(const SegmentShape& shape, Exempt exempt)
     : kept_first(shape.exempt_first), kept_last(shape.exempt_last) {
-  if (exempt == Exempt::kFiner) {
+  // Where no token is between them, a header does not tell first from last.
+  if (exempt == Exempt::kFiner && shape.coded() != 0) {
     kept_last = std::min(kept_last, kBytesOfWindow);
     fine = shape.exempt_last - kept_last;
   }
