@@ -26,7 +26,7 @@ bench_bindings() {
 bench_calibration() {
   rm -rf build/bench/profile
   mkdir -p build/bench/profile
-  measure calibration "$KVARTET_COMMAND" calibrate --tokens 16000 --out build/bench/profile/bench.kvtp \
+  measure calibration "$KVARTET_COMMAND" calibrate --tokens 33000 --out build/bench/profile/bench.kvtp \
     --json build/bench/parts/calibration.json
 }
 

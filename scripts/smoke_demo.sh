@@ -11,7 +11,7 @@ for sentence in {1..12}; do
   echo "Note $sentence: a block of the cache holds sixteen tokens, and its name depends on everything before it."
 done >"$work/prompt.txt"
 # Too small a profile to be good; the rows that must be identical do not depend on it.
-"$kvartet" calibrate "$document" --tokens 512 --document-tokens 256 --group-layers 3 --out "$work/profile"
+"$kvartet" calibrate "$document" --tokens 512 --document-tokens 256 --group-layers 3 --no-weights --out "$work/profile"
 "$kvartet" demo --codec kivi4 --tokens 32 --prompt "$work/prompt.txt" --json "$work/kivi4.json"
 "$kvartet" demo --profile "$work/profile" --tokens 16 --prompt "$work/prompt.txt" --json "$work/transform.json"
 python3 - "$work/kivi4.json" "$work/transform.json" "$work/profile" <<'PY'

@@ -73,13 +73,14 @@ engine::Result<Metric> NewMetric(const engine::Engine& engine) {
   return metric;
 }
 
-// The first documents of texts, spread over the list, so that they are of different kinds.
+// Documents of different kinds: the first ones of texts, or all where texts are few, evenly spread.
 std::vector<size_t> ChooseProbes(const std::vector<TextDocument>& documents) {
   const auto firsts = static_cast<size_t>(std::count_if(
       documents.begin(), documents.end(), [](const TextDocument& document) { return document.index == 0; }));
+  const size_t from = firsts < kProbeDocuments ? documents.size() : firsts;
+  const size_t count = std::min(from, kProbeDocuments);
   std::vector<size_t> chosen;
-  const size_t count = std::min(firsts, kProbeDocuments);
-  for (size_t i = 0; i < count; ++i) chosen.push_back(i * firsts / count);
+  for (size_t i = 0; i < count; ++i) chosen.push_back(i * from / count);
   return chosen;
 }
 

@@ -11,7 +11,8 @@ done >"$work/text.txt"
 quality=("$kvartet" quality --weights shipped --repeat 1)
 lengths=(--context 256 --continuation 16)
 
-"$kvartet" calibrate "$work/text.txt" --tokens 256 --document-tokens 128 --ratio-min 8 --out "$work/profile" >/dev/null
+"$kvartet" calibrate "$work/text.txt" --tokens 256 --document-tokens 128 --ratio-min 8 --no-weights \
+  --out "$work/profile" >/dev/null
 "${quality[@]}" "${lengths[@]}" "$work/text.txt" --methods raw,int8,kivi4,kivi2,transform@8 --profile "$work/profile" \
   --json "$work/quality.json" --markdown "$work/quality.md" >"$work/table"
 cmp "$work/table" "$work/quality.md"
