@@ -19,7 +19,7 @@
 
 namespace kvt::cli {
 
-inline constexpr size_t kProbeDocuments = 8;
+inline constexpr size_t kProbeDocuments = 6;
 
 struct ProbeDocument {
   std::vector<int32_t> context, continuation;  // tokens
