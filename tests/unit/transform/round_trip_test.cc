@@ -1,3 +1,4 @@
+#include "unit/codec/reseal.h"
 #include "unit/transform/transform_fixture.h"
 
 namespace kvt::test {
@@ -167,6 +168,25 @@ TEST(TransformTest, ACodecDecodesFramesOfOtherRatios) {
   const auto frame = Encode(*fine, memory.view(), MakeSpec(memory.view()));
   const Memory back = Decoded(model, *coarse, frame, Layout::kDense, KVT_ELEMENT_F16, 60, 0);
   EXPECT_LT(LostPart(*model, memory, back, 0, 60), 0.01);
+}
+
+TEST(TransformTest, SelectedTokensAreRefused) {
+  const auto model = MakeModel(KvShape());
+  Memory memory(model, Layout::kDense, KVT_ELEMENT_F16, 40);
+  FillCorrelated(*model, &memory, 99);
+  const auto codec = MakeTransform(model, SharedProfile(), 16);
+  FrameSpec spec = MakeSpec(memory.view());
+  const auto frame = Encode(*codec, memory.view(), spec);
+  spec.first_position = 0;
+  for (uint32_t t = 0; t < 40; ++t) spec.position_offsets.push_back(2 * t);
+  EXPECT_EQ(CodeOf(codec->Bound(memory.view(), spec).status()), KVT_ERR_UNSUPPORTED);
+  // A frame that says so all the same.
+  FrameHeader header = *ParseFrame(Bytes(frame));
+  header.position_offsets = spec.position_offsets;
+  const auto forged = WithHeader(frame, header, header.payload_offset);
+  EXPECT_EQ(CodeOf(codec->Decode(Bytes(forged), spec, memory.view()).status()), KVT_ERR_UNSUPPORTED);
+  EXPECT_EQ(CodeOf(codec->Decode(Bytes(forged), MakeSpec(memory.view()), memory.view()).status()),
+            KVT_ERR_MISMATCH);
 }
 
 TEST(TransformTest, OutliersAreToldExactly) {
