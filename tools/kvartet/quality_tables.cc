@@ -193,17 +193,17 @@ std::string TableToMarkdown(const Table& table) {
 
 std::string TableToHtml(const Table& table) {
   std::string out = table.title.empty() ? "" : "<h3>" + EscapeHtml(table.title) + "</h3>\n";
-  const auto line = [&](const std::vector<std::string>& cells, const std::string& tag) {
+  const auto line = [&](const std::vector<std::string>& cells, const char* begin, const char* end) {
     out += "<tr>";
     for (std::string cell : cells) {
       std::erase(cell, '`');
-      out += "<" + tag + ">" + EscapeHtml(cell) + "</" + tag + ">";
+      out.append(begin).append(EscapeHtml(cell)).append(end);
     }
     out += "</tr>\n";
   };
   out += "<table>";
-  line(table.head, "th");
-  for (const std::vector<std::string>& row : table.rows) line(row, "td");
+  line(table.head, "<th>", "</th>");
+  for (const std::vector<std::string>& row : table.rows) line(row, "<td>", "</td>");
   return out + "</table>\n";
 }
 
