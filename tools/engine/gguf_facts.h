@@ -1,5 +1,5 @@
-// What a GGUF file says in its metadata, read without loading the weights. gguf.h is called in this file's .cc
-// and gguf_weights.cc, and nowhere else. Threads: any. Blocks: reads the head of the file.
+// What a GGUF file says in its metadata, read without loading the weights. gguf.h is called in this file's
+// .cc and gguf_weights.cc, and nowhere else. Threads: any. Blocks: reads the head of the file.
 #ifndef KVARTET_TOOLS_ENGINE_GGUF_FACTS_H_
 #define KVARTET_TOOLS_ENGINE_GGUF_FACTS_H_
 

@@ -80,6 +80,7 @@ std::vector<size_t> ChooseProbes(const std::vector<TextDocument>& documents) {
   const size_t from = firsts < kProbeDocuments ? documents.size() : firsts;
   const size_t count = std::min(from, kProbeDocuments);
   std::vector<size_t> chosen;
+  chosen.reserve(count);
   for (size_t i = 0; i < count; ++i) chosen.push_back(i * from / count);
   return chosen;
 }

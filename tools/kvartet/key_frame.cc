@@ -9,6 +9,7 @@ KeyFrame::KeyFrame(const engine::RopeFacts& rope, size_t dim) {
   const bool interleaved = rope.style == engine::RopeStyle::kInterleaved;
   if (!interleaved && rope.style != engine::RopeStyle::kHalfSplit) return;
   const size_t pairs = std::min(dim, static_cast<size_t>(rope.dims)) / 2;
+  frequencies_.reserve(pairs);
   for (size_t i = 0; i < pairs; ++i) {
     const double factor = rope.factors.empty() ? 1 : rope.factors[i];
     frequencies_.push_back(std::pow(rope.base, -2.0 * static_cast<double>(i) / rope.dims) / factor);
@@ -19,6 +20,8 @@ KeyFrame::KeyFrame(const engine::RopeFacts& rope, size_t dim) {
 
 KeyFrame::Turn KeyFrame::At(int32_t position) const {
   Turn turn;
+  turn.cosines.reserve(frequencies_.size());
+  turn.sines.reserve(frequencies_.size());
   for (const double frequency : frequencies_) {
     turn.cosines.push_back(static_cast<float>(std::cos(frequency * position)));
     turn.sines.push_back(static_cast<float>(std::sin(frequency * position)));

@@ -222,6 +222,7 @@ std::vector<std::vector<Effect>> MeasureAll(Probes* probes, const std::vector<Pr
     }
   };
   const Stopper stopper{probes, &next, documents.size()};
+  threads.reserve(static_cast<size_t>(jobs));
   for (int32_t job = 0; job < jobs; ++job) threads.push_back(std::async(std::launch::async, work));
   for (std::future<void>& thread : threads) {
     while (thread.wait_for(kShowEvery) != std::future_status::ready)

@@ -87,6 +87,7 @@ void Metric::AddQueries(const engine::Captured& captured, uint64_t seed) {
       static_cast<size_t>(std::lower_bound(captured.positions.begin(), captured.positions.end(), kSinks) -
                           captured.positions.begin());
   std::vector<KeyFrame::Turn> turns;
+  turns.reserve((captured.rows() - first) * kSamples);
   for (size_t row = first; row < captured.rows(); ++row) {
     for (size_t i = 0; i < kSamples; ++i) {
       const auto before = static_cast<uint64_t>(captured.positions[row]) + 1;
@@ -164,6 +165,7 @@ std::vector<float> Metric::OfValues(size_t layer, size_t head) const {
 
 HeadMatrices Metric::Matrices() const {
   HeadMatrices matrices{kv_heads_, {}};
+  for (auto& stream : matrices.streams) stream.reserve(heads_.size());
   for (size_t layer = 0; layer < layers_; ++layer) {
     for (size_t head = 0; head < kv_heads_; ++head) {
       matrices.streams[0].push_back(OfKeys(layer, head));

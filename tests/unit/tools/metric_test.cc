@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "kvartet/half.h"
 
@@ -96,8 +97,8 @@ TEST(Metric, QueriesAreSeenFromKeysBeforeThem) {
   geometry.rope.base = 100;
   Metric metric(geometry);
   metric.SetProjection(0, kProjection);
-  std::vector<int32_t> positions;
-  for (int32_t i = 0; i < 400; ++i) positions.push_back(1000 + i);
+  std::vector<int32_t> positions(400);
+  std::iota(positions.begin(), positions.end(), 1000);
   Captured captured = QueriesAt(positions, geometry);
   for (size_t row = 0; row < captured.rows(); ++row) {
     for (size_t head = 0; head < 2; ++head) Query(&captured, head, row)[0] = 1;
