@@ -134,7 +134,8 @@ void Metric::AddValues(const engine::KvBlob& blob) {
       AddTo(sum, &to.values);
     }
   }
-  if (begin < blob.tokens()) values_ += (blob.tokens() - begin + kValueStep - 1) / kValueStep;
+  const int32_t entered = (std::max(blob.tokens() - begin, 0) + kValueStep - 1) / kValueStep;
+  values_ += entered;
 }
 
 double Metric::ResidualSquare(size_t layer) const { return residual_[layer] / residuals_; }

@@ -64,13 +64,13 @@ TEST_F(Calibrating, GoesOnWhereItStoppedToTheSameBytes) {
 // With layer weights: their documents are computed again, and weights that are kept are not measured again.
 TEST_F(Calibrating, WeighsLayersToTheSameBytesAfterAnInterruption) {
   settings_.weights = true;
-  settings_.tokens = 256;
+  settings_.tokens = 128;
   const std::string state = folder_.At("state.b");
-  Interrupt(state, 2);
+  Interrupt(state, 1);
   std::string stages;
   const auto show = [&](const std::string& text) { stages += text + "\n"; };
   const CalibrationResult measured = Calibrate(engine::TestEngine(), model_, Plan(), state, show);
-  EXPECT_THAT(stages, AllOf(HasSubstr("once more"), HasSubstr("of 66 probes")));
+  EXPECT_THAT(stages, AllOf(HasSubstr("once more"), HasSubstr("of 33 probes")));
   for (const std::vector<float>& stream : measured.weights) {
     ASSERT_EQ(stream.size(), 30u);
     for (const float weight : stream) EXPECT_GT(weight, 0);
