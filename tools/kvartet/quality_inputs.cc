@@ -17,6 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int32_t kLeastTokens = 16;  // of a text to be read
+
 // A profile that the user names; checked here, so that its path is in the message.
 std::vector<uint8_t> ReadProfile(const std::string& path, const Model& model,
                                  const std::vector<QualityMethod>& methods) {
@@ -84,8 +86,9 @@ std::vector<QualityDocument> QualityDocuments(const QualitySettings& settings, c
     }
     files.resize(asked);
   }
+  const bool listed = settings.files.empty() && settings.copy_files.empty();
   DocumentCut tokens;
-  tokens.min_tokens = cut.lengths.back() + cut.continuation;
+  tokens.min_tokens = listed ? kLeastTokens : cut.lengths.back() + cut.continuation;
   tokens.max_tokens = cut.lengths.front() + cut.continuation;
   std::vector<QualityDocument> documents;
   for (TextDocument& text : ReadDocuments(engine, files, tokens)) {
@@ -96,6 +99,13 @@ std::vector<QualityDocument> QualityDocuments(const QualitySettings& settings, c
                     std::to_string(cut.lengths.back()) + " are asked for");
     }
     documents.push_back({std::move(text.name), copy, std::move(text.tokens)});
+  }
+  // A list serves all lengths, each with those of its texts that are long enough.
+  std::erase_if(documents,
+                [&](const QualityDocument& each) { return !HasContext(each, cut.lengths.back(), cut); });
+  if (documents.empty()) {
+    throw Failure("no text of the list has a context of " + std::to_string(cut.lengths.back()) +
+                  " tokens and " + std::to_string(cut.continuation) + " after it");
   }
   return documents;
 }
