@@ -1,5 +1,6 @@
 #include "kvartet/quality_jobs.h"
 
+#include <algorithm>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -27,9 +28,11 @@ class Jobs {
     QualityRun run(plan_);
     try {
       for (size_t i = Next(); i < documents_.size(); i = Next()) {
-        const std::string& name = documents_[i].name;
-        const std::vector<DocumentSample> samples =
-            run.Measure(documents_[i], [&](const std::string& text) { return Show(name + ", " + text); });
+        const auto show = [&](const std::string& text) {
+          std::string line = documents_[i].name;
+          return Show(line.append(", ").append(text));
+        };
+        const std::vector<DocumentSample> samples = run.Measure(documents_[i], show);
         const std::lock_guard lock(mutex_);
         state_->Add(i, samples);
       }
