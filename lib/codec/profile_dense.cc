@@ -49,10 +49,10 @@ StatusOr<std::shared_ptr<const DenseFacts>> ReadDense(const schema::ProfileDense
   const Bytes bits = read.tables() == nullptr ? Bytes() : Bytes(read.tables()->data(), read.tables()->size());
   BitReader reader(bits);
   for (uint32_t i = 0; i < kDenseTables; ++i) {
-    KVT_ASSIGN_OR_RETURN(SymbolTable table, SymbolTable::Read(&reader));
+    KVT_ASSIGN_OR_RETURN(const SymbolTable table, SymbolTable::Read(&reader));
     if (table.bits() != kDenseBits || table.escape() == SymbolTable::kNoEscape)
       return Corrupt(absl::StrCat("table ", i, " has ", table.bits(), " bits or no escape"));
-    facts->tables.push_back(std::move(table));
+    facts->tables.push_back(table);
   }
   if (reader.used() != bits.size())
     return Corrupt(absl::StrCat(reader.used(), " of ", bits.size(), " bytes of tables are used"));

@@ -39,7 +39,8 @@ using Counts = std::vector<TableCounts>;
 
 // A Laplace distribution of the class's deviation at the levels of the quantiser; adds up to 1.
 void AddPrior(uint32_t table, double weight, std::array<double, kernels::kRansSymbols>* symbols) {
-  const double deviation = std::exp2((static_cast<double>(table / 2) - 16) / 4);
+  const uint32_t own_class = table / 2;
+  const double deviation = std::exp2((static_cast<double>(own_class) - 16) / 4);
   std::array<double, kernels::kRansSymbols> parts{};
   double total = 0;
   for (int32_t code = 1 - kDenseSymbolMost; code < kDenseSymbolMost; ++code) {
@@ -176,7 +177,10 @@ class Fitter {
     for (const std::vector<Token>& tokens : tokens_) {
       for (const auto number : {&Token::gain, &Token::importance}) {
         std::vector<double> counts(2 * kGainMost + 1, 0.0);
-        for (const Token& token : tokens) ++counts[static_cast<size_t>(token.*number + kGainMost)];
+        for (const Token& token : tokens) {
+          const int32_t place = token.*number + kGainMost;
+          ++counts[static_cast<size_t>(place)];
+        }
         for (const double count : counts) {
           const double part = count / static_cast<double>(rows_);
           if (part > 0) bits -= part * std::log2(part);

@@ -14,7 +14,7 @@ using kernels::kRansStatesMin;
 constexpr uint8_t kRawRows = 0;
 // Of the last exempt tokens, those that stay bytes when the others are coded with a finer step.
 constexpr uint64_t kBytesOfWindow = 32;
-constexpr int32_t kFiner = -8;
+constexpr int8_t kFiner = -8;
 constexpr uint8_t kGainZero = 128, kImportanceZero = 64;
 
 Status Corrupt(absl::string_view text) { return Error(KVT_ERR_CORRUPT, std::string(text)); }
@@ -139,7 +139,7 @@ void DenseCoder::SetTokens(const SegmentShape& shape, const Split& split) {
   }
 }
 
-void DenseCoder::AppendNumbers(int32_t DenseWalk::Token::*number, int32_t zero, const Split& split) {
+void DenseCoder::AppendNumbers(int8_t DenseWalk::Token::*number, int32_t zero, const Split& split) {
   const size_t begin = out_.size();
   bytes_.clear();
   const uint64_t count = number == &DenseWalk::Token::gain ? split.coded : split.coded - split.fine;
@@ -151,7 +151,7 @@ void DenseCoder::AppendNumbers(int32_t DenseWalk::Token::*number, int32_t zero, 
   out_.resize(begin + sizeof(uint32_t) + length);
 }
 
-Status DenseCoder::ReadNumbers(int32_t DenseWalk::Token::*number, int32_t zero, int32_t least, int32_t most,
+Status DenseCoder::ReadNumbers(int8_t DenseWalk::Token::*number, int32_t zero, int32_t least, int32_t most,
                                const Split& split, Bytes* in) {
   const uint64_t count = number == &DenseWalk::Token::gain ? split.coded : split.coded - split.fine;
   uint32_t length = 0;
@@ -164,7 +164,7 @@ Status DenseCoder::ReadNumbers(int32_t DenseWalk::Token::*number, int32_t zero, 
     const int32_t value = bytes_[t] - zero;
     if (value < least || value > most)
       return Corrupt(absl::StrCat("token ", t, ": ", value, " quarters, expected ", least, " to ", most));
-    tokens_[t].*number = value;
+    tokens_[t].*number = static_cast<int8_t>(value);
   }
   return OkStatus();
 }

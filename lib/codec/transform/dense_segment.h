@@ -45,8 +45,8 @@ class DenseCoder final : public GroupCoder {
                    uint64_t* nonfinite);
   void AppendBlock(size_t count);
   // One number of each token, as bytes.
-  void AppendNumbers(int32_t DenseWalk::Token::*number, int32_t zero, const Split& split);
-  Status ReadNumbers(int32_t DenseWalk::Token::*number, int32_t zero, int32_t least, int32_t most,
+  void AppendNumbers(int8_t DenseWalk::Token::*number, int32_t zero, const Split& split);
+  Status ReadNumbers(int8_t DenseWalk::Token::*number, int32_t zero, int32_t least, int32_t most,
                      const Split& split, Bytes* in);
   Status DecodeBlock(std::span<const DenseWalk::Token> tokens, Bytes* in);
   Status DecodeStream(std::span<const DenseWalk::Token> tokens, Bytes literals, Bytes stream);

@@ -18,8 +18,8 @@ class DenseWalk {
 
   // What is the same for all components of a token.
   struct Token {
-    int32_t gain = 0;        // quarters of an octave
-    int32_t importance = 0;  // the same, and what a finer step adds
+    int8_t gain = 0;        // quarters of an octave
+    int8_t importance = 0;  // the same, and what a finer step adds
   };
 
   // values[j * kTokens + t] of components 0 to classes.size(), which have the classes given.
@@ -44,10 +44,10 @@ class DenseWalk {
 };
 
 // A token's gain, from the mean square of its standardised leading components.
-inline int32_t GainOf(float mean_square) {
+inline int8_t GainOf(float mean_square) {
   if (!(mean_square > 0)) return 0;
   const auto quarters = static_cast<int32_t>(std::lrint(2 * std::log2(double{mean_square})));
-  return std::clamp(quarters, -kGainMost, kGainMost);
+  return static_cast<int8_t>(std::clamp(quarters, -kGainMost, kGainMost));
 }
 
 // The step of a token, in sixteenths.
