@@ -14,8 +14,8 @@ namespace {
 using kernels::kTrellisCentres;
 
 constexpr int kPasses = 3;
-// Steps are half an octave apart and reach beyond the ratios that can be asked for.
-constexpr int32_t kGrid = kOctave / 2;
+// Steps are an octave apart and reach beyond the ratios that can be asked for.
+constexpr int32_t kGrid = kOctave;
 constexpr double kLeastRatio = kDenseRatioMin / 2.0, kMostRatio = 2.0 * kDenseRatioMax;
 // The ratio whose components' leading half measures gains.
 constexpr double kMiddleRatio = 20;
@@ -97,7 +97,7 @@ class Fitter {
     for (int pass = 0; pass < kPasses; ++pass) {
       const DenseTables tables(*fitted);
       counts.assign(kDenseTables, {});
-      for (int32_t step = middle - 2 * kGrid; step <= middle + 3 * kGrid; step += kGrid)
+      for (int32_t step = middle - kGrid; step <= middle + kGrid; step += kGrid)
         Code(tables, step, &counts);
       fitted = TablesOf(counts);
     }
