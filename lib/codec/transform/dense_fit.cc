@@ -97,8 +97,7 @@ class Fitter {
     for (int pass = 0; pass < kPasses; ++pass) {
       const DenseTables tables(*fitted);
       counts.assign(kDenseTables, {});
-      for (int32_t step = middle - kGrid; step <= middle + kGrid; step += kGrid)
-        Code(tables, step, &counts);
+      for (int32_t step = middle - kGrid; step <= middle + kGrid; step += kGrid) Code(tables, step, &counts);
       fitted = TablesOf(counts);
     }
     auto finished = std::make_shared<DenseFacts>(*fitted);
