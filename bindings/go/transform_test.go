@@ -40,7 +40,7 @@ func transform(m *Model, profile []byte, ratio uint32) (*Codec, error) {
 func TestCalibrateAndTransform(t *testing.T) {
 	m := newModel(t)
 	equal(t, DefaultCalibrationOptions().RatioMin, uint32(4))
-	equal(t, DefaultCodecOptions().Ratio, uint32(16))
+	equal(t, DefaultCodecOptions().Ratio, uint32(0))
 	profile, calibration := newProfile(t, m)
 	info, err := calibration.Progress()
 	equal(t, must(t, info, err), CalibrationInfo{2, 2 * 124, 0})

@@ -50,7 +50,7 @@ final class Transforms {
 
   static void calibrateAndTransform() {
     equal(new Calibration.Options().ratioMin, 4);
-    equal(new Codec.Options().ratio, 16);
+    equal(new Codec.Options().ratio, 0);
     try (Model m = new Model(modelOptions()); Calibration calibration = calibrated(m);
         Calibration restored = Calibration.restore(m, calibration.save())) {
       byte[] profile = calibration.finish();
