@@ -260,7 +260,9 @@ Status Codec::CheckIdentity(const FrameHeader& header, const FrameSpec& spec, co
     return Mismatch("first position", absl::StrCat(header.first_position), absl::StrCat(position));
   if (header.tokens != spec.token_count)
     return Mismatch("token count", absl::StrCat(header.tokens), absl::StrCat(spec.token_count));
-  for (size_t t = 0; header.position_offsets != spec.position_offsets; ++t) {
+  // Where the lists differ, so do positions: a list of consecutive ones does not exist.
+  const bool same_positions = header.position_offsets == spec.position_offsets;
+  for (size_t t = 0; !same_positions; ++t) {
     const uint64_t there = header.Position(t);
     const uint64_t wanted = position + (spec.position_offsets.empty() ? t : spec.position_offsets[t]);
     if (there == wanted) continue;
