@@ -17,7 +17,6 @@ kvt_codec_options_t DefaultOptions() {
 
 // What the options were in their first draft.
 constexpr size_t kLeastOptions = offsetof(kvt_codec_options_t, profile);
-constexpr size_t kLeastSpec = offsetof(kvt_frame_spec_t, importance);
 
 kvt::Status Null(absl::string_view name) {
   return kvt::Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat(name, " is NULL"));
@@ -85,7 +84,8 @@ KVT_API void kvt_codec_destroy(kvt_codec_t codec) {
 }
 
 KVT_API void kvt_frame_spec_init(kvt_frame_spec_t* spec, size_t struct_size) {
-  kvt::VoidBoundary([&] { kvt::InitStruct(kvt_frame_spec_t{}, spec, struct_size, kLeastSpec); });
+  kvt::VoidBoundary(
+      [&] { kvt::InitStruct(kvt_frame_spec_t{}, spec, struct_size, kvt::FrameSpec::kLeastBytes); });
 }
 
 KVT_API kvt_status_t kvt_codec_bound(kvt_codec_t codec, const kvt_view_t* view, const kvt_frame_spec_t* spec,

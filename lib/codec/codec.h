@@ -21,6 +21,9 @@ class Transform;
 
 // kvt_frame_spec_t after checks against a view.
 struct FrameSpec {
+  // Of the structure in its first draft.
+  static constexpr size_t kLeastBytes = offsetof(kvt_frame_spec_t, importance);
+
   uint32_t layer_begin = 0, layer_end = 0;
   uint32_t exempt_first = 0, exempt_last = 0;
   uint64_t token_begin = 0, token_count = 0;

@@ -8,9 +8,6 @@
 namespace kvt {
 namespace {
 
-// What it was in its first draft.
-constexpr size_t kLeastSpec = offsetof(kvt_frame_spec_t, importance);
-
 // With the largest segment table the header stays below kFrameHeaderBytesMax.
 constexpr uint64_t kSelectedTokensMax = 3u << 20;
 
@@ -52,7 +49,7 @@ Status CheckImportance(absl::string_view name, const int8_t* importance, uint64_
 
 StatusOr<FrameSpec> FrameSpec::Check(const View& view, const kvt_frame_spec_t* spec) {
   kvt_frame_spec_t read = {};
-  KVT_RETURN_IF_ERROR(ReadStruct(spec, "kvt_frame_spec", &read, kLeastSpec));
+  KVT_RETURN_IF_ERROR(ReadStruct(spec, "kvt_frame_spec", &read, FrameSpec::kLeastBytes));
   if (read.reserved != 0) {
     return Error(KVT_ERR_INVALID_ARGUMENT,
                  absl::StrCat("kvt_frame_spec.reserved is ", read.reserved, ", expected 0"));

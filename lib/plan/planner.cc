@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/random.h"
+
 namespace kvt {
 namespace {
 
@@ -78,15 +80,10 @@ StageTimes Planner::Stages(size_t model, uint64_t bytes, double bandwidth, uint3
 }
 
 double Planner::Normal() {
-  // SplitMix64, twice, and Box and Muller's transform: the same everywhere, as the standard's is not.
+  // Box and Muller's transform of two uniform numbers.
   double uniform[2];
   for (double& value : uniform) {
-    random_ += 0x9e3779b97f4a7c15;
-    uint64_t x = random_;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    x ^= x >> 31;
-    value = (static_cast<double>(x >> 11) + 0.5) * 0x1p-53;
+    value = (static_cast<double>(SplitMix64(&random_) >> 11) + 0.5) * 0x1p-53;
   }
   return std::sqrt(-2 * std::log(uniform[0])) * std::cos(2 * M_PI * uniform[1]);
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/random.h"
 #include "common/element.h"
 
 namespace kvt {
@@ -23,10 +24,7 @@ double Most(kernels::Element element) {
 double Uniform(uint64_t seed, uint64_t layer, uint64_t head, uint64_t token) {
   uint64_t x = seed;
   for (const uint64_t part : {layer, head, token}) {
-    x += 0x9e3779b97f4a7c15 + part;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    x ^= x >> 31;
+    x = Mix64(x + kSplitMixStep + part);
   }
   return static_cast<double>(x >> 11) * 0x1p-53;
 }

@@ -10,13 +10,15 @@
 #include <cmath>
 #include <cstdint>
 
+#include "kvartet/select.h"
+
 namespace kvt {
 
 inline constexpr int32_t kOctave = 16;              // sixteenths
 inline constexpr int32_t kStepMost = 40 * kOctave;  // a frame's step is within 2^-40 to 2^40
 // Quarters of an octave: of a token's gain, and of its importance.
 inline constexpr int32_t kGainMost = 60;
-inline constexpr int32_t kImportanceLeast = -8, kImportanceMost = 2;
+inline constexpr int32_t kImportanceLeast = KVT_IMPORTANCE_MIN, kImportanceMost = KVT_IMPORTANCE_MAX;
 
 inline constexpr std::array<double, kOctave + 1> kSixteenths = {1.0,
                                                                 1.0442737824274138,
