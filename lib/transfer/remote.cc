@@ -232,6 +232,7 @@ Status Remote::OnFrames(Bytes control, uint64_t payload, Channel::Targets* targe
       frames->items()->size() > kItemsPerMessage)
     return Error(KVT_ERR_CORRUPT,
                  absl::StrCat("message Frames: it has no items or more than ", kItemsPerMessage));
+  if (!Aligned(*frames->items())) return Error(KVT_ERR_CORRUPT, "message Frames: its items are not aligned");
   uint64_t sum = 0;
   for (const wire::FrameItem* item : *frames->items()) {
     if (item->status() != KVT_OK) continue;

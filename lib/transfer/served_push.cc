@@ -22,6 +22,7 @@ Status Served::OnPush(Bytes control, uint64_t payload, net::Channel::Targets* ta
     return Error(KVT_ERR_CORRUPT, absl::StrCat("message Push: ", keys.size(), " keys, ",
                                                lengths == nullptr ? 0 : lengths->size(),
                                                " lengths; the most is ", kItemsPerMessage));
+  if (!Aligned(*lengths)) return Error(KVT_ERR_CORRUPT, "message Push: its lengths are not aligned");
   uint64_t sum = 0;
   for (const uint64_t length : *lengths) {
     if (length == 0 || length > payload - sum)

@@ -19,6 +19,13 @@ StatusOr<const Table*> ReadControl(Bytes control, absl::string_view name) {
   return flatbuffers::GetRoot<Table>(control.data());
 }
 
+// Whether elements of 8 bytes may be read where they are: FlatBuffers 2.0.8 verifies only where a vector's
+// length is.
+template <typename T>
+bool Aligned(const flatbuffers::Vector<T>& vector) {
+  return reinterpret_cast<uintptr_t>(vector.Data()) % sizeof(uint64_t) == 0;
+}
+
 // The keys of a vector of bytes; KVT_ERR_CORRUPT when it is absent or no multiple of a key.
 StatusOr<std::vector<Key>> ReadKeys(const flatbuffers::Vector<uint8_t>* bytes, absl::string_view name);
 

@@ -32,6 +32,19 @@ std::string With(std::string head, size_t offset, T value) {
   return head;
 }
 
+// The message with the vector of a field of its table copied to where elements of 8 bytes are not aligned.
+net::Message Misaligned(net::Message message, uint16_t field, size_t bytes) {
+  std::string& control = message.control;
+  const auto at = [&](size_t place) { return LoadLe<uint32_t>(AsBytes(control).data() + place); };
+  const size_t table = at(0), vtable = table - at(table);
+  const size_t entry = table + (at(vtable + 4 + 2 * size_t{field}) & 0xffff), from = entry + at(entry);
+  const std::string vector = control.substr(from, sizeof(uint32_t) + bytes);
+  control.resize((control.size() + 7) / 8 * 8);
+  StoreLe<uint32_t>(&control[entry], static_cast<uint32_t>(control.size() - entry));
+  control += vector;
+  return message;
+}
+
 TEST(HostileClient, IsToldWhyAndClosed) {
   EndpointOptions options = ServerOptions();
   options.identity.stall_ms = 200;
@@ -40,7 +53,8 @@ TEST(HostileClient, IsToldWhyAndClosed) {
   const Key key = MakeKey(0);
   const std::string pull = net::EncodeHead(PullMessage(1, 4096, absl::MakeConstSpan(&key, 1)));
   const uint64_t lengths[] = {100};
-  const std::string push = net::EncodeHead(PushMessage(1, 0, absl::MakeConstSpan(&key, 1), lengths));
+  const net::Message pushed = PushMessage(1, 0, absl::MakeConstSpan(&key, 1), lengths);
+  const std::string push = net::EncodeHead(pushed);
   Identity future = server.identity(), stranger = server.identity(), tenant = server.identity();
   future.version_min = 7;
   future.version_max = 9;
@@ -72,6 +86,10 @@ TEST(HostileClient, IsToldWhyAndClosed) {
       {"payload of a pull", hello + With<uint64_t>(pull, 16, 5) + "12345", KVT_ERR_CORRUPT, "payload"},
       {"push lengths", hello + With<uint64_t>(push, 16, 99) + std::string(99, 'x'), KVT_ERR_CORRUPT,
        "length"},
+      {"unaligned lengths",
+       hello + With<uint64_t>(net::EncodeHead(Misaligned(pushed, 3, sizeof lengths)), 16, 100) +
+           std::string(100, 'x'),
+       KVT_ERR_CORRUPT, "not aligned"},
   };
   for (const auto& c : cases) {
     RawClient client(server.port());
@@ -233,6 +251,12 @@ TEST(HostileServer, NothingItSaysIsReportedAsGood) {
       {"sum below", FramesHead(1, items(0, size), size - 1) + frame, KVT_ERR_CORRUPT},
       {"overflow",
        FramesHead(1, {wire::FrameItem(UINT64_MAX, 0, 0), wire::FrameItem(size + 1, 1, 0)}, size) + frame,
+       KVT_ERR_CORRUPT},
+      {"unaligned items",
+       With<uint64_t>(
+           net::EncodeHead(Misaligned(FramesMessage(1, items(0, size)), 1, sizeof(wire::FrameItem))), 16,
+           size) +
+           frame,
        KVT_ERR_CORRUPT},
       {"huge", FramesHead(1, items(0, uint64_t{1} << 50), uint64_t{1} << 50), KVT_ERR_LIMIT},
       {"twice in one",
