@@ -232,6 +232,7 @@ StatusOr<std::string> Calibrator::MakeProfile() const {
 
   FitBooks(projected, &facts);
   std::vector<DenseSample> samples;
+  samples.reserve(projected.size());
   for (const Projected& own : projected) samples.push_back({own.values.data(), own.rows});
   FitDense(samples, sample_.importance_, &facts);
   const BitPlan widest = PlanBits(facts, CodeBudget(facts, facts.ratio_min));
