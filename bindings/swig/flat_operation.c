@@ -9,7 +9,8 @@ typedef struct flat_operation {
   uint64_t owner; /* the cache or node */
   uint64_t operation;
   int64_t id;
-  int done;                    /* guarded by flat_mu, as is completion */
+  int waiters; /* guarded by flat_mu, as are done and completion */
+  int done;
   kvt_completion_t completion; /* once done */
   size_t count;
   kvt_status_t* results;
@@ -24,6 +25,8 @@ typedef struct flat_operation {
 } flat_operation_t;
 
 static pthread_mutex_t flat_submit_mu = PTHREAD_MUTEX_INITIALIZER;
+/* A waiter has left; with flat_mu. */
+static pthread_cond_t flat_waiter_left = PTHREAD_COND_INITIALIZER;
 
 static void FlatOperationEnd(flat_object_t* object) {
   flat_operation_t* const operation = (flat_operation_t*)object;
@@ -180,32 +183,53 @@ static int FlatEnded(flat_operation_t* operation, kvt_completion_t* completion) 
   return done;
 }
 
+/* Waits in the library, which gives a completion to one of those that wait or poll, and keeps what it gives.
+ */
+static kvt_status_t FlatWaitAndKeep(flat_operation_t* operation, int64_t timeout_ms,
+                                    kvt_completion_t* completion) {
+  pthread_mutex_lock(&flat_mu);
+  ++operation->waiters;
+  pthread_mutex_unlock(&flat_mu);
+  const kvt_status_t status =
+      FlatWait(operation->node, operation->owner, operation->operation, timeout_ms, completion);
+  pthread_mutex_lock(&flat_mu);
+  --operation->waiters;
+  if (completion->kind != 0) FlatKeepLocked(operation, completion);
+  pthread_cond_broadcast(&flat_waiter_left);
+  pthread_mutex_unlock(&flat_mu);
+  return status;
+}
+
+/* Copies the completion that another thread was given. It has been given, so every waiter is about to leave
+ * and a poll ends soon. @return 1 when somebody kept it. */
+static int FlatKeptElsewhere(flat_operation_t* operation, kvt_completion_t* completion) {
+  pthread_mutex_lock(&flat_submit_mu);
+  pthread_mutex_lock(&flat_mu);
+  while (!operation->done && operation->waiters > 0) pthread_cond_wait(&flat_waiter_left, &flat_mu);
+  const int done = operation->done;
+  if (done) *completion = operation->completion;
+  pthread_mutex_unlock(&flat_mu);
+  pthread_mutex_unlock(&flat_submit_mu);
+  return done;
+}
+
 int64_t kvtf_operation_wait(int64_t id, int64_t timeout_ms, uint8_t* completion, size_t completion_cap,
                             uint8_t* err, size_t err_cap) {
   flat_operation_t* const operation = FlatHold(id, FLAT_OPERATION);
   if (operation == NULL) return FlatStale("operation", id, FLAT_ERROR);
   kvt_completion_t ended = {0};
   int64_t result = 0;
-  if (FlatEnded(operation, &ended)) {
-    if (ended.status != KVT_OK) {
-      result = FlatRefuse(FLAT_ERROR, ended.status, "%llu of %llu items are complete",
-                          (unsigned long long)ended.items_ok, (unsigned long long)ended.items);
-    }
-  } else {
-    const kvt_status_t status =
-        FlatWait(operation->node, operation->owner, operation->operation, timeout_ms, &ended);
+  int kept = FlatEnded(operation, &ended);
+  if (!kept) {
+    const kvt_status_t status = FlatWaitAndKeep(operation, timeout_ms, &ended);
     result = FlatResult(status, 0, FLAT_ERROR);
-    if (ended.kind != 0) {
-      pthread_mutex_lock(&flat_mu);
-      FlatKeepLocked(operation, &ended);
-      pthread_mutex_unlock(&flat_mu);
-    } else if (status == KVT_ERR_NOT_FOUND) { /* another thread polled or waited in between */
-      pthread_mutex_lock(&flat_submit_mu);
-      if (FlatEnded(operation, &ended)) {
-        result = ended.status == KVT_OK ? 0 : FlatRefuse(FLAT_ERROR, ended.status, "polled elsewhere");
-      }
-      pthread_mutex_unlock(&flat_submit_mu);
-    }
+    kept = status == KVT_ERR_NOT_FOUND && ended.kind == 0 && FlatKeptElsewhere(operation, &ended);
+  }
+  if (kept) {
+    result = ended.status == KVT_OK
+                 ? 0
+                 : FlatRefuse(FLAT_ERROR, ended.status, "%llu of %llu items are complete",
+                              (unsigned long long)ended.items_ok, (unsigned long long)ended.items);
   }
   if (ended.kind != 0) {
     FlatRecordOut(kCompletionFields, FLAT_COUNT(kCompletionFields), &ended, completion, completion_cap);
@@ -222,7 +246,8 @@ int64_t kvtf_operation_cancel(int64_t id, uint8_t* err, size_t err_cap) {
   if (!FlatEnded(operation, &ended)) {
     const kvt_status_t status = operation->node ? kvt_node_cancel(operation->owner, operation->operation)
                                                 : kvt_cache_cancel(operation->owner, operation->operation);
-    result = FlatResult(status, 0, FLAT_ERROR);
+    /* Not found: it has ended, and another thread was given its completion. */
+    if (status != KVT_ERR_NOT_FOUND) result = FlatResult(status, 0, FLAT_ERROR);
   }
   FlatLet(operation);
   return result;

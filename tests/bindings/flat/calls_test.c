@@ -328,6 +328,55 @@ static void Threads(void) {
   kvtf_codec_destroy(shared_codec);
 }
 
+/* Threads that end one operation together: each is given its end, whoever took the completion. */
+enum { ENDERS = 4 };
+static pthread_barrier_t together;
+
+static void* End(void* argument) {
+  const int worker = *(const int*)argument;
+  uint8_t own[128];
+  uint8_t completions[4 * KVTF_COMPLETION_BYTES];
+  intptr_t wrong = 0;
+  for (int i = 0; i < 1000; ++i) {
+    int64_t result = 0;
+    pthread_barrier_wait(&together);
+    if (worker == 0) {
+      result = kvtf_operation_cancel(shared_operation, own, sizeof own);
+    } else if (worker == 1) {
+      result = kvtf_cache_poll(cache, completions, sizeof completions, own, sizeof own);
+    } else {
+      result = kvtf_operation_wait(shared_operation, WAIT_MS, NONE, own, sizeof own);
+    }
+    wrong += result < 0 && result != KVTF_CANCELLED;
+    pthread_barrier_wait(&together);
+    if (worker != 0) continue;
+    kvtf_operation_release(shared_operation);
+    shared_operation = SubmitPut(i % BLOCKS, own, sizeof own);
+    /* Both orders: it ends before the others come, and after. */
+    if (i % 2 == 0) sched_yield();
+  }
+  return (void*)wrong;
+}
+
+static void EndTogether(void) {
+  pthread_t threads[ENDERS];
+  int numbers[ENDERS];
+  shared_operation = GOOD(SubmitPut(0, TEXT));
+  CHECK(pthread_barrier_init(&together, NULL, ENDERS) == 0);
+  for (int i = 0; i < ENDERS; ++i) {
+    numbers[i] = i;
+    CHECK(pthread_create(&threads[i], NULL, End, &numbers[i]) == 0);
+  }
+  for (int i = 0; i < ENDERS; ++i) {
+    void* wrong = NULL;
+    pthread_join(threads[i], &wrong);
+    if (wrong != NULL) printf("  worker %d: %d results\n", i, (int)(intptr_t)wrong);
+    CHECK(wrong == NULL);
+  }
+  pthread_barrier_destroy(&together);
+  kvtf_operation_release(shared_operation);
+}
+
 int main(void) {
   Open();
   RUN(Texts);
@@ -339,6 +388,7 @@ int main(void) {
   RUN(PullAndPush);
   RUN(Streams);
   RUN(Threads);
+  RUN(EndTogether);
   Close();
   return Finish();
 }
