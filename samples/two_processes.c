@@ -43,10 +43,8 @@ int main(void) {
     close(to_child[1]); /* so that the parent's end, should it fail, ends the read below */
     size_t size = 0;
     Check(kvt_codec_encode(codec, &kv.view, &spec, frame, sizeof frame, &size, NULL), "encode");
-    length = size;
     Check(kvt_cache_open(runtime, "mem:", 4, &cache), "cache");
-    Check(kvt_cache_submit_put(cache, spec.key, 1, frame, &length, &result, WAIT_MS, &operation), "put");
-    Check(kvt_cache_wait(cache, operation, WAIT_MS, NULL), "put");
+    Check(kvt_cache_put(cache, spec.key, frame, size), "put");
     options.listen = url;
     options.listen_len = strlen(url);
     Check(kvt_node_open(runtime, &options, &node), "listen");

@@ -119,6 +119,14 @@ KVT_API kvt_status_t kvt_cache_event_fd(kvt_cache_t cache, int32_t* fd);
  * Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_cache_match(kvt_cache_t cache, const uint8_t* keys, size_t count, size_t* matched);
 
+/* Puts one frame in the calling thread: what kvt_cache_submit_put does for one, without waking a worker.
+ * @return as each of its results, and KVT_ERR_INVALID_ARGUMENT (`frame` is NULL; frame_len is 0 or above
+ * KVT_FRAME_BYTES_MAX; a key that is all zero); KVT_ERR_CLOSED; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE.
+ * After an error the cache holds what it held. `frame` is borrowed for the call. Threads: any. Blocks: file:
+ * for the disk. Since: 0.1. */
+KVT_API kvt_status_t kvt_cache_put(kvt_cache_t cache, const uint8_t key[KVT_KEY_BYTES], const uint8_t* frame,
+                                   size_t frame_len);
+
 /* Copies one frame out, checked whole.
  * @return KVT_OK; KVT_ERR_NOT_FOUND; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_CORRUPT (the frame was dropped);
  * KVT_ERR_VERSION (a frame of another format version, dropped too); KVT_ERR_IO; KVT_ERR_LIMIT (memory, for

@@ -199,6 +199,20 @@ KVT_API kvt_status_t kvt_cache_match(kvt_cache_t cache, const uint8_t* keys, siz
   });
 }
 
+KVT_API kvt_status_t kvt_cache_put(kvt_cache_t cache, const uint8_t key[KVT_KEY_BYTES], const uint8_t* frame,
+                                   size_t frame_len) {
+  return kvt::Boundary([&]() -> kvt::Status {
+    KVT_ASSIGN_OR_RETURN(auto found, kvt::Lookup<kvt::Cache>(cache));
+    if (key == nullptr || frame == nullptr)
+      return kvt::Error(KVT_ERR_INVALID_ARGUMENT, key == nullptr ? "key is NULL" : "frame is NULL");
+    KVT_RETURN_IF_ERROR(CheckKeys(key, 1));
+    if (frame_len == 0 || frame_len > KVT_FRAME_BYTES_MAX)
+      return kvt::Error(KVT_ERR_INVALID_ARGUMENT,
+                        absl::StrCat("frame_len is ", frame_len, ", allowed are 1 to ", KVT_FRAME_BYTES_MAX));
+    return found->Put(kvt::Key::From(key), kvt::Bytes(frame, frame_len));
+  });
+}
+
 KVT_API kvt_status_t kvt_cache_get(kvt_cache_t cache, const uint8_t key[KVT_KEY_BYTES], uint8_t* buf,
                                    size_t cap, size_t* needed) {
   return kvt::Boundary([&]() -> kvt::Status {

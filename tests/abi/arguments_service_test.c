@@ -60,6 +60,14 @@ static void CacheFunctions(void) {
   INVALID("fd", kvt_cache_event_fd(cache, NULL));
   INVALID("keys", kvt_cache_match(cache, NULL, 1, &o.size));
   INVALID("matched", kvt_cache_match(cache, kit.keys, 1, NULL));
+  static const uint8_t zero[KVT_KEY_BYTES];
+  INVALID("key", kvt_cache_put(cache, NULL, kit.frame, kit.frame_len));
+  INVALID("key 0", kvt_cache_put(cache, zero, kit.frame, kit.frame_len));
+  INVALID("frame", kvt_cache_put(cache, kit.keys, NULL, kit.frame_len));
+  INVALID("frame_len is 0", kvt_cache_put(cache, kit.keys, kit.frame, 0));
+  INVALID("frame_len", kvt_cache_put(cache, kit.keys, kit.frame, SIZE_MAX));
+  REFUSED(KVT_ERR_CORRUPT, "", kvt_cache_put(cache, kit.keys, kit.frame, kit.frame_len - 1));
+  REFUSED(KVT_ERR_MISMATCH, "key", kvt_cache_put(cache, kit.keys + KVT_KEY_BYTES, kit.frame, kit.frame_len));
   INVALID("key", kvt_cache_get(cache, NULL, o.bytes, sizeof o.bytes, &o.size));
   INVALID("buf", kvt_cache_get(cache, kit.keys, NULL, 5, &o.size));
   INVALID("keys", kvt_cache_remove(cache, NULL, 1, &o.size));

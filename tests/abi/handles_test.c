@@ -61,6 +61,7 @@ CALL(CacheWait, kvt_cache_wait(h, 1, WAIT, &o->completion))
 CALL(CacheCancel, kvt_cache_cancel(h, 1))
 CALL(CacheEventFd, kvt_cache_event_fd(h, &o->fd))
 CALL(CacheMatch, kvt_cache_match(h, k->keys, KIT_BLOCKS, &o->size))
+CALL(CachePutOne, kvt_cache_put(h, k->keys, k->frame, k->frame_len))
 CALL(CacheGet, kvt_cache_get(h, k->keys, o->bytes, sizeof o->bytes, &o->size))
 CALL(CacheRemove, kvt_cache_remove(h, k->keys, KIT_BLOCKS, &o->size))
 CALL(CacheStats, kvt_cache_stats(h, &o->cache_stats))
@@ -148,6 +149,7 @@ static const entry_t kEntries[] = {
     ENTRY(CACHE, CacheCancel),
     ENTRY(CACHE, CacheEventFd),
     ENTRY(CACHE, CacheMatch),
+    ENTRY(CACHE, CachePutOne),
     ENTRY(CACHE, CacheGet),
     ENTRY(CACHE, CacheRemove),
     ENTRY(CACHE, CacheStats),

@@ -178,9 +178,14 @@ static void CacheMemory(void) {
   CHECK_OK(kvt_cache_submit_put(kit.cache, kit.keys, 1, kit.frame, &kit.frame_len_u64, results, KIT_WAIT_MS,
                                 &operation));
   CHECK_OK(kvt_cache_wait(kit.cache, operation, KIT_WAIT_MS, NULL)); /* there already: fine */
+  CHECK_OK(kvt_cache_remove(kit.cache, kit.keys, 1, &removed));
+  CHECK_OK(kvt_cache_put(kit.cache, kit.keys, kit.frame, kit.frame_len));
+  CHECK_OK(kvt_cache_put(kit.cache, kit.keys, kit.frame, kit.frame_len));
+  CHECK_OK(kvt_cache_get(kit.cache, kit.keys, frame, sizeof frame, &needed));
+  CHECK(needed == kit.frame_len && memcmp(frame, kit.frame, needed) == 0);
   kvt_cache_stats_t stats = {.struct_size = sizeof stats};
   CHECK_OK(kvt_cache_stats(kit.cache, &stats));
-  CHECK(stats.frames == 3 && stats.removals == 1 && stats.corrupt == 0 && stats.checksums > 0);
+  CHECK(stats.frames == 3 && stats.removals == 2 && stats.corrupt == 0 && stats.checksums > 0);
 }
 
 static void CacheFile(void) {
