@@ -63,6 +63,16 @@ class CacheAbi : public testing::Test {
     return kvt_cache_submit_store(cache_, codec_, &view_, &spec_, block, keys_.data(), count, results_.data(),
                                   60000, operation);
   }
+  // Many at once, with results of its own for each.
+  void StoreMany(std::vector<std::vector<kvt_status_t>>* results, uint64_t* operation) {
+    for (std::vector<kvt_status_t>& own : *results) {
+      own.resize(kCount);
+      ASSERT_EQ(kvt_cache_submit_store(cache_, codec_, &view_, &spec_, kBlock, keys_.data(), kCount,
+                                       own.data(), 60000, operation),
+                KVT_OK)
+          << LastError();
+    }
+  }
   void StoreAll() {
     uint64_t operation = 0;
     ASSERT_EQ(Store(&operation), KVT_OK) << LastError();
@@ -234,14 +244,15 @@ TEST_F(CacheAbi, HandlesOfEveryWrongKindAreRefused) {
 
 TEST_F(CacheAbi, CloseThenDestroyWithWorkInFlight) {
   uint64_t operation = 0;
-  for (int i = 0; i < 20; ++i) ASSERT_EQ(Store(&operation), KVT_OK);
+  std::vector<std::vector<kvt_status_t>> results(20);
+  StoreMany(&results, &operation);
   ASSERT_EQ(kvt_cache_close(cache_, 60000), KVT_OK) << LastError();
   EXPECT_EQ(Store(&operation), KVT_ERR_CLOSED);
   // What ended before is still to be had.
   EXPECT_EQ(kvt_cache_wait(cache_, operation, 0, nullptr), KVT_OK) << LastError();
   kvt_cache_destroy(cache_);
   ASSERT_EQ(kvt_cache_open(runtime_, "mem:", 4, &cache_), KVT_OK);
-  for (int i = 0; i < 20; ++i) ASSERT_EQ(Store(&operation), KVT_OK);
+  StoreMany(&results, &operation);
   kvt_cache_destroy(cache_);
 }
 
