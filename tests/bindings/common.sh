@@ -9,7 +9,10 @@ for folder in /usr/local/go/bin "$HOME/.cargo/bin"; do
 done
 
 bindings_env_go() {
-  export PKG_CONFIG_PATH="$prefix/lib/pkgconfig" CGO_CFLAGS="-O2 -I$prefix/include"
+  # Go compiles again when a flag changes, but does not look at files that its package includes from elsewhere.
+  local sources
+  sources="$(cat "$root"/bindings/swig/*.[ch] "$prefix"/include/kvartet/*.h | sha256sum | cut -c1-16)"
+  export PKG_CONFIG_PATH="$prefix/lib/pkgconfig" CGO_CFLAGS="-O2 -I$prefix/include -DKVT_SOURCES=0x$sources"
   export CGO_LDFLAGS="-L$prefix/lib -Wl,-rpath,$prefix/lib" GOPROXY=off GOTOOLCHAIN=local GOWORK=off
 }
 
