@@ -11,7 +11,7 @@ import java.util.List;
 /** bench.c in Java. */
 public final class Bench {
   static final int COUNT = 128;
-  static final int ROUNDS = 4;
+  static final int ROUNDS = 80;
   static final int BLOCK = 16;
 
   public static void main(String[] args) throws Exception {

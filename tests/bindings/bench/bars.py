@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Runs the programs of bench.sh in turn, one pass each a round, and writes the bars as tests/bench does.
 
-A put hands its frame to another thread, and where the system places the two decides between about 17 and 35 us for
-the life of a process, in every language alike. So each program is started several times, and its figure is the median
-of all its passes. A pass is long enough that what a program's runtime does when it wakes from its wait for the pass
-(Go's monitor then looks every 20 us, for a millisecond) is a small part of it.
+Where the system places a process and its memory makes a difference for its life, so each program is started several
+times, and its figure is the median of all its passes. A pass is long enough that what a program's runtime does when it
+wakes from its wait for the pass (Go's monitor then looks every 20 us, for a millisecond) is a small part of it.
 """
 import argparse
 import json
@@ -16,11 +15,11 @@ import subprocess
 
 BARS = {"go": 1.1, "java": 1.2, "rust": 1.05}
 STARTS = 9
-WARM_UP = 30  # passes before the first round: the JVM compiles what is hot
+WARM_UP = 2  # passes before the first round: the JVM compiles what is hot
 # glibc's malloc keeps what the emptied cache frees. Left alone it does so in C only, which has freed a large mapping
 # before; the others would take page faults for frames that were there a moment ago.
 KEEP = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
-PAIRS = 4 * 128  # of put and get in a pass
+PAIRS = 80 * 128  # of put and get in a pass
 
 
 class Program:
@@ -65,7 +64,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--json")
     parser.add_argument("--markdown")
-    parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=90)
     parser.add_argument("programs", nargs=4)
     args = parser.parse_args()
     load = os.getloadavg()[0]

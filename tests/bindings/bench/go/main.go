@@ -11,7 +11,7 @@ import (
 	"kvartet"
 )
 
-const count, rounds, block = 128, 4, 16
+const count, rounds, block = 128, 80, 16
 
 func must[T any](value T, err error) T {
 	if err != nil {
