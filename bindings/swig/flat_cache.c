@@ -22,6 +22,13 @@ int64_t kvtf_cache_put(int64_t cache, const uint8_t* keys, size_t keys_len, cons
   return FlatFramesNow(kvt_cache_submit_put, &put, results, results_cap, FLAT_ERROR);
 }
 
+int64_t kvtf_cache_put_one(int64_t cache, const uint8_t* key, size_t key_len, const uint8_t* frame,
+                           size_t frame_len, uint8_t* err, size_t err_cap) {
+  const int64_t checked = FlatKeyCheck(key_len, FLAT_ERROR);
+  if (checked < 0) return checked;
+  return FlatResult(kvt_cache_put((uint64_t)cache, key, frame, frame_len), 0, FLAT_ERROR);
+}
+
 int64_t kvtf_cache_get(int64_t cache, const uint8_t* key, size_t key_len, uint8_t* buf, size_t cap,
                        uint8_t* err, size_t err_cap) {
   const int64_t checked = FlatKeyCheck(key_len, FLAT_ERROR);

@@ -129,15 +129,18 @@ int64_t kvtf_profile_wrap(const uint8_t* profile, size_t profile_len, const uint
 int64_t kvtf_profile_unwrap(const uint8_t* frame, size_t frame_len, uint8_t* buf, size_t cap, uint8_t* err,
                             size_t err_cap);
 
-/* Cache. The calls that move frames or blocks wait for the end of their operation inside the call; `results`
- * takes one 32-bit status an item and must hold all. They return the items that are complete, or the first
- * failure. */
+/* Cache. put, store and load wait for the end of their operation inside the call; `results` takes one 32-bit
+ * status an item and must hold all. They return the items that are complete, or the first failure. put_one
+ * and get are of one frame and run in the calling thread, without an operation and so without a timeout. A
+ * put into `file:` waits for the disk. */
 int64_t kvtf_cache_open(int64_t runtime, const uint8_t* url, size_t url_len, uint8_t* err, size_t err_cap);
 int64_t kvtf_cache_close(int64_t cache, int64_t timeout_ms, uint8_t* err, size_t err_cap);
 void kvtf_cache_destroy(int64_t cache);
 int64_t kvtf_cache_put(int64_t cache, const uint8_t* keys, size_t keys_len, const uint8_t* frames,
                        size_t frames_len, const uint8_t* lengths, size_t lengths_len, uint8_t* results,
                        size_t results_cap, int64_t timeout_ms, uint8_t* err, size_t err_cap);
+int64_t kvtf_cache_put_one(int64_t cache, const uint8_t* key, size_t key_len, const uint8_t* frame,
+                           size_t frame_len, uint8_t* err, size_t err_cap);
 int64_t kvtf_cache_get(int64_t cache, const uint8_t* key, size_t key_len, uint8_t* buf, size_t cap,
                        uint8_t* err, size_t err_cap);
 int64_t kvtf_cache_match(int64_t cache, const uint8_t* keys, size_t keys_len, uint8_t* err, size_t err_cap);

@@ -60,7 +60,16 @@ static void PutAndGet(void) {
   GOOD(kvtf_cache_put(cache, keys[0], KVTF_KEY_BYTES, frames[0], (size_t)lengths[0],
                       BYTES_OF(lengths) / BLOCKS, (uint8_t*)&result, sizeof result, WAIT_MS, TEXT));
   CHECK(result == KVTF_OK);
+  const uint8_t* const frame = frames[1];
+  const size_t frame_len = (size_t)lengths[1];
+  CHECK(kvtf_cache_put_one(cache, keys[1], KVTF_KEY_BYTES, frame, frame_len, TEXT) == 0);
+  CHECK(kvtf_cache_put_one(cache, keys[1], KVTF_KEY_BYTES, frame, frame_len, TEXT) == 0);
   uint8_t* const whole = malloc((size_t)lengths[0]);
+  CHECK(frame_len <= lengths[0] &&
+        kvtf_cache_get(cache, keys[1], KVTF_KEY_BYTES, whole, frame_len, TEXT) == (int64_t)frame_len);
+  CHECK(memcmp(whole, frame, frame_len) == 0);
+  CHECK(kvtf_cache_match(cache, keys[0], sizeof keys, TEXT) == 2);
+  CHECK(kvtf_cache_remove(cache, keys[1], KVTF_KEY_BYTES, TEXT) == 1);
   CHECK(kvtf_cache_get(cache, keys[0], KVTF_KEY_BYTES, whole, (size_t)lengths[0], TEXT) ==
         (int64_t)lengths[0]);
   CHECK(memcmp(whole, frames[0], (size_t)lengths[0]) == 0);
@@ -81,7 +90,7 @@ static void PutAndGet(void) {
   CHECK(kvtf_cache_remove(cache, keys[0], sizeof keys, TEXT) == 1);
   int64_t stats[KVTF_CACHE_STATS_WORDS];
   GOOD(kvtf_cache_stats(cache, (uint8_t*)stats, sizeof stats, TEXT));
-  CHECK(stats[KVTF_CACHE_STATS_FRAMES] == 0 && stats[KVTF_CACHE_STATS_PUTS] == 1);
+  CHECK(stats[KVTF_CACHE_STATS_FRAMES] == 0 && stats[KVTF_CACHE_STATS_PUTS] == 3);
 }
 
 /* More items than fit the stack's share, whose lengths and results are allocated. */

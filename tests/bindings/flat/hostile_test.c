@@ -117,6 +117,7 @@ static void Handles(void) {
         kvtf_cache_open(h, (const uint8_t*)"mem:", 4, TEXT),
         kvtf_cache_close(h, 0, TEXT),
         kvtf_cache_get(h, key, sizeof key, NONE, TEXT),
+        kvtf_cache_put_one(h, key, sizeof key, record, sizeof record, TEXT),
         kvtf_cache_match(h, key, sizeof key, TEXT),
         kvtf_cache_remove(h, key, sizeof key, TEXT),
         kvtf_cache_stats(h, record, sizeof record, TEXT),
@@ -186,6 +187,42 @@ static void Keys(void) {
   uint64_t hash;
   CHECK(kvtf_block_hashes(BLOCK, BYTES_OF(tokens), NONE, NONE, (uint8_t*)&hash, sizeof hash, TEXT) == 8);
   CHECK(kvtf_block_hashes(BLOCK, BYTES_OF(tokens), NONE, NONE, (uint8_t*)&hash, 7, TEXT) == 8);
+}
+
+/* A frame alone: what is refused leaves the cache empty. */
+static void PutOne(void) {
+  const int64_t runtime = GOOD(kvtf_runtime_create(NONE, TEXT));
+  const int64_t cache = GOOD(kvtf_cache_open(runtime, (const uint8_t*)"mem:?capacity=16MiB", 19, TEXT));
+  uint8_t keys[BLOCKS][KVTF_KEY_BYTES];
+  uint64_t length = 0;
+  MakeKeys(model, keys);
+  uint8_t* const frame = MakeFrame(model, keys[0], 0, &length);
+  const size_t len = (size_t)length;
+  REFUSED(INVALID_ARGUMENT, "key is 35", kvtf_cache_put_one(cache, keys[0], 35, frame, len, TEXT));
+  REFUSED(INVALID_ARGUMENT, "key is 72", kvtf_cache_put_one(cache, keys[0], 72, frame, len, TEXT));
+  REFUSED(INVALID_ARGUMENT, "key is 0", kvtf_cache_put_one(cache, NONE, frame, len, TEXT));
+  REFUSED(INVALID_ARGUMENT, "frame is NULL", kvtf_cache_put_one(cache, keys[0], KVTF_KEY_BYTES, NONE, TEXT));
+  REFUSED(INVALID_ARGUMENT, "frame_len is 0",
+          kvtf_cache_put_one(cache, keys[0], KVTF_KEY_BYTES, frame, 0, TEXT));
+  REFUSED(INVALID_ARGUMENT, "frame_len",
+          kvtf_cache_put_one(cache, keys[0], KVTF_KEY_BYTES, frame, SIZE_MAX, TEXT));
+  REFUSED(MISMATCH, "key", kvtf_cache_put_one(cache, keys[1], KVTF_KEY_BYTES, frame, len, TEXT));
+  /* Cut anywhere, in memory of the very size. */
+  for (size_t i = 0; i < 64; ++i) {
+    const size_t cut = i < 32 ? i + 1 : len - 1 - (i - 32) * (len / 40);
+    uint8_t* const part = malloc(cut);
+    memcpy(part, frame, cut);
+    REFUSED(CORRUPT, "", kvtf_cache_put_one(cache, keys[0], KVTF_KEY_BYTES, part, cut, TEXT));
+    free(part);
+  }
+  CHECK(kvtf_cache_match(cache, keys[0], sizeof keys, TEXT) == 0);
+  CHECK(kvtf_cache_put_one(cache, keys[0], KVTF_KEY_BYTES, frame, len, NONE) == 0);
+  GOOD(kvtf_cache_close(cache, WAIT_MS, TEXT));
+  REFUSED(CLOSED, "", kvtf_cache_put_one(cache, keys[0], KVTF_KEY_BYTES, frame, len, TEXT));
+  kvtf_cache_destroy(cache);
+  REFUSED(STALE_HANDLE, "", kvtf_cache_put_one(cache, keys[0], KVTF_KEY_BYTES, frame, len, TEXT));
+  kvtf_runtime_destroy(runtime);
+  free(frame);
 }
 
 static void Profiles(void) {
@@ -289,6 +326,7 @@ int main(void) {
   RUN(Views);
   RUN(Handles);
   RUN(Keys);
+  RUN(PutOne);
   RUN(Profiles);
   RUN(VerifierAndMeter);
   kvtf_codec_destroy(codec);

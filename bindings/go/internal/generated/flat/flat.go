@@ -246,95 +246,95 @@ typedef long long swig_type_216;
 typedef long long swig_type_217;
 typedef _goslice_ swig_type_218;
 typedef _goslice_ swig_type_219;
-typedef long long swig_type_220;
+typedef _goslice_ swig_type_220;
 typedef long long swig_type_221;
-typedef _goslice_ swig_type_222;
+typedef long long swig_type_222;
 typedef _goslice_ swig_type_223;
-typedef long long swig_type_224;
+typedef _goslice_ swig_type_224;
 typedef long long swig_type_225;
-typedef _goslice_ swig_type_226;
+typedef long long swig_type_226;
 typedef _goslice_ swig_type_227;
-typedef long long swig_type_228;
+typedef _goslice_ swig_type_228;
 typedef long long swig_type_229;
 typedef long long swig_type_230;
 typedef _goslice_ swig_type_231;
 typedef _goslice_ swig_type_232;
-typedef _goslice_ swig_type_233;
-typedef _goslice_ swig_type_234;
-typedef _goslice_ swig_type_235;
+typedef long long swig_type_233;
+typedef long long swig_type_234;
+typedef long long swig_type_235;
 typedef _goslice_ swig_type_236;
-typedef long long swig_type_237;
+typedef _goslice_ swig_type_237;
 typedef _goslice_ swig_type_238;
 typedef _goslice_ swig_type_239;
-typedef long long swig_type_240;
+typedef _goslice_ swig_type_240;
 typedef _goslice_ swig_type_241;
 typedef long long swig_type_242;
-typedef long long swig_type_243;
-typedef long long swig_type_244;
-typedef _goslice_ swig_type_245;
+typedef _goslice_ swig_type_243;
+typedef _goslice_ swig_type_244;
+typedef long long swig_type_245;
 typedef _goslice_ swig_type_246;
-typedef _goslice_ swig_type_247;
-typedef _goslice_ swig_type_248;
-typedef _goslice_ swig_type_249;
+typedef long long swig_type_247;
+typedef long long swig_type_248;
+typedef long long swig_type_249;
 typedef _goslice_ swig_type_250;
-typedef long long swig_type_251;
+typedef _goslice_ swig_type_251;
 typedef _goslice_ swig_type_252;
 typedef _goslice_ swig_type_253;
-typedef long long swig_type_254;
+typedef _goslice_ swig_type_254;
 typedef _goslice_ swig_type_255;
 typedef long long swig_type_256;
-typedef long long swig_type_257;
+typedef _goslice_ swig_type_257;
 typedef _goslice_ swig_type_258;
 typedef long long swig_type_259;
-typedef long long swig_type_260;
-typedef _goslice_ swig_type_261;
-typedef _goslice_ swig_type_262;
-typedef long long swig_type_263;
+typedef _goslice_ swig_type_260;
+typedef long long swig_type_261;
+typedef long long swig_type_262;
+typedef _goslice_ swig_type_263;
 typedef long long swig_type_264;
-typedef _goslice_ swig_type_265;
+typedef long long swig_type_265;
 typedef _goslice_ swig_type_266;
 typedef _goslice_ swig_type_267;
 typedef long long swig_type_268;
-typedef _goslice_ swig_type_269;
-typedef long long swig_type_270;
-typedef long long swig_type_271;
-typedef long long swig_type_272;
-typedef _goslice_ swig_type_273;
+typedef long long swig_type_269;
+typedef _goslice_ swig_type_270;
+typedef _goslice_ swig_type_271;
+typedef _goslice_ swig_type_272;
+typedef long long swig_type_273;
 typedef _goslice_ swig_type_274;
-typedef _goslice_ swig_type_275;
+typedef long long swig_type_275;
 typedef long long swig_type_276;
-typedef _goslice_ swig_type_277;
+typedef long long swig_type_277;
 typedef _goslice_ swig_type_278;
-typedef long long swig_type_279;
+typedef _goslice_ swig_type_279;
 typedef _goslice_ swig_type_280;
 typedef long long swig_type_281;
 typedef _goslice_ swig_type_282;
-typedef long long swig_type_283;
+typedef _goslice_ swig_type_283;
 typedef long long swig_type_284;
-typedef long long swig_type_285;
-typedef _goslice_ swig_type_286;
+typedef _goslice_ swig_type_285;
+typedef long long swig_type_286;
 typedef _goslice_ swig_type_287;
-typedef _goslice_ swig_type_288;
+typedef long long swig_type_288;
 typedef long long swig_type_289;
-typedef _goslice_ swig_type_290;
+typedef long long swig_type_290;
 typedef _goslice_ swig_type_291;
-typedef long long swig_type_292;
+typedef _goslice_ swig_type_292;
 typedef _goslice_ swig_type_293;
 typedef long long swig_type_294;
 typedef _goslice_ swig_type_295;
-typedef long long swig_type_296;
+typedef _goslice_ swig_type_296;
 typedef long long swig_type_297;
-typedef long long swig_type_298;
-typedef _goslice_ swig_type_299;
+typedef _goslice_ swig_type_298;
+typedef long long swig_type_299;
 typedef _goslice_ swig_type_300;
 typedef long long swig_type_301;
 typedef long long swig_type_302;
-typedef _goslice_ swig_type_303;
-typedef long long swig_type_304;
-typedef long long swig_type_305;
-typedef _goslice_ swig_type_306;
-typedef _goslice_ swig_type_307;
-typedef long long swig_type_308;
+typedef long long swig_type_303;
+typedef _goslice_ swig_type_304;
+typedef _goslice_ swig_type_305;
+typedef long long swig_type_306;
+typedef long long swig_type_307;
+typedef _goslice_ swig_type_308;
 typedef long long swig_type_309;
 typedef long long swig_type_310;
 typedef _goslice_ swig_type_311;
@@ -342,88 +342,88 @@ typedef _goslice_ swig_type_312;
 typedef long long swig_type_313;
 typedef long long swig_type_314;
 typedef long long swig_type_315;
-typedef long long swig_type_316;
+typedef _goslice_ swig_type_316;
 typedef _goslice_ swig_type_317;
-typedef _goslice_ swig_type_318;
-typedef _goslice_ swig_type_319;
-typedef _goslice_ swig_type_320;
+typedef long long swig_type_318;
+typedef long long swig_type_319;
+typedef long long swig_type_320;
 typedef long long swig_type_321;
-typedef long long swig_type_322;
+typedef _goslice_ swig_type_322;
 typedef _goslice_ swig_type_323;
 typedef _goslice_ swig_type_324;
-typedef long long swig_type_325;
+typedef _goslice_ swig_type_325;
 typedef long long swig_type_326;
 typedef long long swig_type_327;
 typedef _goslice_ swig_type_328;
-typedef long long swig_type_329;
+typedef _goslice_ swig_type_329;
 typedef long long swig_type_330;
 typedef long long swig_type_331;
-typedef _goslice_ swig_type_332;
-typedef long long swig_type_333;
+typedef long long swig_type_332;
+typedef _goslice_ swig_type_333;
 typedef long long swig_type_334;
 typedef long long swig_type_335;
-typedef _goslice_ swig_type_336;
+typedef long long swig_type_336;
 typedef _goslice_ swig_type_337;
 typedef long long swig_type_338;
 typedef long long swig_type_339;
-typedef _goslice_ swig_type_340;
-typedef long long swig_type_341;
-typedef long long swig_type_342;
-typedef _goslice_ swig_type_343;
-typedef _goslice_ swig_type_344;
-typedef long long swig_type_345;
+typedef long long swig_type_340;
+typedef _goslice_ swig_type_341;
+typedef _goslice_ swig_type_342;
+typedef long long swig_type_343;
+typedef long long swig_type_344;
+typedef _goslice_ swig_type_345;
 typedef long long swig_type_346;
-typedef _goslice_ swig_type_347;
-typedef long long swig_type_348;
+typedef long long swig_type_347;
+typedef _goslice_ swig_type_348;
 typedef _goslice_ swig_type_349;
 typedef long long swig_type_350;
 typedef long long swig_type_351;
-typedef long long swig_type_352;
+typedef _goslice_ swig_type_352;
 typedef long long swig_type_353;
 typedef _goslice_ swig_type_354;
-typedef _goslice_ swig_type_355;
+typedef long long swig_type_355;
 typedef long long swig_type_356;
-typedef _goslice_ swig_type_357;
-typedef _goslice_ swig_type_358;
-typedef long long swig_type_359;
+typedef long long swig_type_357;
+typedef long long swig_type_358;
+typedef _goslice_ swig_type_359;
 typedef _goslice_ swig_type_360;
 typedef long long swig_type_361;
-typedef long long swig_type_362;
-typedef long long swig_type_363;
-typedef _goslice_ swig_type_364;
+typedef _goslice_ swig_type_362;
+typedef _goslice_ swig_type_363;
+typedef long long swig_type_364;
 typedef _goslice_ swig_type_365;
-typedef _goslice_ swig_type_366;
-typedef _goslice_ swig_type_367;
+typedef long long swig_type_366;
+typedef long long swig_type_367;
 typedef long long swig_type_368;
 typedef _goslice_ swig_type_369;
-typedef long long swig_type_370;
-typedef long long swig_type_371;
-typedef long long swig_type_372;
-typedef _goslice_ swig_type_373;
-typedef long long swig_type_374;
+typedef _goslice_ swig_type_370;
+typedef _goslice_ swig_type_371;
+typedef _goslice_ swig_type_372;
+typedef long long swig_type_373;
+typedef _goslice_ swig_type_374;
 typedef long long swig_type_375;
-typedef _goslice_ swig_type_376;
+typedef long long swig_type_376;
 typedef long long swig_type_377;
-typedef long long swig_type_378;
+typedef _goslice_ swig_type_378;
 typedef long long swig_type_379;
-typedef _goslice_ swig_type_380;
+typedef long long swig_type_380;
 typedef _goslice_ swig_type_381;
-typedef _goslice_ swig_type_382;
+typedef long long swig_type_382;
 typedef long long swig_type_383;
-typedef _goslice_ swig_type_384;
-typedef long long swig_type_385;
-typedef long long swig_type_386;
+typedef long long swig_type_384;
+typedef _goslice_ swig_type_385;
+typedef _goslice_ swig_type_386;
 typedef _goslice_ swig_type_387;
-typedef _goslice_ swig_type_388;
-typedef long long swig_type_389;
+typedef long long swig_type_388;
+typedef _goslice_ swig_type_389;
 typedef long long swig_type_390;
-typedef _goslice_ swig_type_391;
+typedef long long swig_type_391;
 typedef _goslice_ swig_type_392;
-typedef long long swig_type_393;
+typedef _goslice_ swig_type_393;
 typedef long long swig_type_394;
 typedef long long swig_type_395;
 typedef _goslice_ swig_type_396;
-typedef long long swig_type_397;
+typedef _goslice_ swig_type_397;
 typedef long long swig_type_398;
 typedef long long swig_type_399;
 typedef long long swig_type_400;
@@ -431,100 +431,105 @@ typedef _goslice_ swig_type_401;
 typedef long long swig_type_402;
 typedef long long swig_type_403;
 typedef long long swig_type_404;
-typedef _goslice_ swig_type_405;
-typedef long long swig_type_406;
-typedef _goslice_ swig_type_407;
-typedef _goslice_ swig_type_408;
-typedef _goslice_ swig_type_409;
-typedef long long swig_type_410;
+typedef long long swig_type_405;
+typedef _goslice_ swig_type_406;
+typedef long long swig_type_407;
+typedef long long swig_type_408;
+typedef long long swig_type_409;
+typedef _goslice_ swig_type_410;
 typedef long long swig_type_411;
-typedef long long swig_type_412;
+typedef _goslice_ swig_type_412;
 typedef _goslice_ swig_type_413;
 typedef _goslice_ swig_type_414;
 typedef long long swig_type_415;
 typedef long long swig_type_416;
-typedef _goslice_ swig_type_417;
-typedef long long swig_type_418;
+typedef long long swig_type_417;
+typedef _goslice_ swig_type_418;
 typedef _goslice_ swig_type_419;
 typedef long long swig_type_420;
 typedef long long swig_type_421;
-typedef long long swig_type_422;
+typedef _goslice_ swig_type_422;
 typedef long long swig_type_423;
 typedef _goslice_ swig_type_424;
 typedef long long swig_type_425;
 typedef long long swig_type_426;
-typedef _goslice_ swig_type_427;
-typedef _goslice_ swig_type_428;
-typedef long long swig_type_429;
-typedef _goslice_ swig_type_430;
+typedef long long swig_type_427;
+typedef long long swig_type_428;
+typedef _goslice_ swig_type_429;
+typedef long long swig_type_430;
 typedef long long swig_type_431;
-typedef long long swig_type_432;
-typedef long long swig_type_433;
+typedef _goslice_ swig_type_432;
+typedef _goslice_ swig_type_433;
 typedef long long swig_type_434;
 typedef _goslice_ swig_type_435;
 typedef long long swig_type_436;
 typedef long long swig_type_437;
-typedef _goslice_ swig_type_438;
+typedef long long swig_type_438;
 typedef long long swig_type_439;
-typedef long long swig_type_440;
-typedef _goslice_ swig_type_441;
+typedef _goslice_ swig_type_440;
+typedef long long swig_type_441;
 typedef long long swig_type_442;
-typedef long long swig_type_443;
-typedef _goslice_ swig_type_444;
+typedef _goslice_ swig_type_443;
+typedef long long swig_type_444;
 typedef long long swig_type_445;
-typedef long long swig_type_446;
-typedef _goslice_ swig_type_447;
-typedef _goslice_ swig_type_448;
-typedef long long swig_type_449;
-typedef _goslice_ swig_type_450;
-typedef _goslice_ swig_type_451;
+typedef _goslice_ swig_type_446;
+typedef long long swig_type_447;
+typedef long long swig_type_448;
+typedef _goslice_ swig_type_449;
+typedef long long swig_type_450;
+typedef long long swig_type_451;
 typedef _goslice_ swig_type_452;
 typedef _goslice_ swig_type_453;
 typedef long long swig_type_454;
 typedef _goslice_ swig_type_455;
 typedef _goslice_ swig_type_456;
-typedef long long swig_type_457;
-typedef long long swig_type_458;
-typedef _goslice_ swig_type_459;
-typedef long long swig_type_460;
-typedef long long swig_type_461;
+typedef _goslice_ swig_type_457;
+typedef _goslice_ swig_type_458;
+typedef long long swig_type_459;
+typedef _goslice_ swig_type_460;
+typedef _goslice_ swig_type_461;
 typedef long long swig_type_462;
-typedef _goslice_ swig_type_463;
+typedef long long swig_type_463;
 typedef _goslice_ swig_type_464;
 typedef long long swig_type_465;
 typedef long long swig_type_466;
-typedef _goslice_ swig_type_467;
+typedef long long swig_type_467;
 typedef _goslice_ swig_type_468;
-typedef long long swig_type_469;
+typedef _goslice_ swig_type_469;
 typedef long long swig_type_470;
-typedef _goslice_ swig_type_471;
+typedef long long swig_type_471;
 typedef _goslice_ swig_type_472;
-typedef long long swig_type_473;
+typedef _goslice_ swig_type_473;
 typedef long long swig_type_474;
 typedef long long swig_type_475;
-typedef long long swig_type_476;
+typedef _goslice_ swig_type_476;
 typedef _goslice_ swig_type_477;
 typedef long long swig_type_478;
 typedef long long swig_type_479;
 typedef long long swig_type_480;
 typedef long long swig_type_481;
-typedef long long swig_type_482;
+typedef _goslice_ swig_type_482;
 typedef long long swig_type_483;
-typedef _goslice_ swig_type_484;
+typedef long long swig_type_484;
 typedef long long swig_type_485;
 typedef long long swig_type_486;
 typedef long long swig_type_487;
-typedef _goslice_ swig_type_488;
-typedef long long swig_type_489;
+typedef long long swig_type_488;
+typedef _goslice_ swig_type_489;
 typedef long long swig_type_490;
 typedef long long swig_type_491;
 typedef long long swig_type_492;
-typedef long long swig_type_493;
-typedef _goslice_ swig_type_494;
+typedef _goslice_ swig_type_493;
+typedef long long swig_type_494;
 typedef long long swig_type_495;
 typedef long long swig_type_496;
 typedef long long swig_type_497;
-typedef _goslice_ swig_type_498;
+typedef long long swig_type_498;
+typedef _goslice_ swig_type_499;
+typedef long long swig_type_500;
+typedef long long swig_type_501;
+typedef long long swig_type_502;
+typedef _goslice_ swig_type_503;
 extern void _wrap_Swig_free_flat_c9751b31300db8d6(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_flat_c9751b31300db8d6(swig_intgo arg1);
 extern swig_intgo _wrap_KVTF_OK_flat_c9751b31300db8d6(void);
@@ -796,63 +801,64 @@ extern swig_type_194 _wrap_kvtf_cache_open_flat_c9751b31300db8d6(swig_type_195 a
 extern swig_type_198 _wrap_kvtf_cache_close_flat_c9751b31300db8d6(swig_type_199 arg1, swig_type_200 arg2, swig_type_201 arg3);
 extern void _wrap_kvtf_cache_destroy_flat_c9751b31300db8d6(swig_type_202 arg1);
 extern swig_type_203 _wrap_kvtf_cache_put_flat_c9751b31300db8d6(swig_type_204 arg1, swig_type_205 arg2, swig_type_206 arg3, swig_type_207 arg4, swig_type_208 arg5, swig_type_209 arg6, swig_type_210 arg7);
-extern swig_type_211 _wrap_kvtf_cache_get_flat_c9751b31300db8d6(swig_type_212 arg1, swig_type_213 arg2, swig_type_214 arg3, swig_type_215 arg4);
-extern swig_type_216 _wrap_kvtf_cache_match_flat_c9751b31300db8d6(swig_type_217 arg1, swig_type_218 arg2, swig_type_219 arg3);
-extern swig_type_220 _wrap_kvtf_cache_remove_flat_c9751b31300db8d6(swig_type_221 arg1, swig_type_222 arg2, swig_type_223 arg3);
-extern swig_type_224 _wrap_kvtf_cache_stats_flat_c9751b31300db8d6(swig_type_225 arg1, swig_type_226 arg2, swig_type_227 arg3);
-extern swig_type_228 _wrap_kvtf_cache_store_flat_c9751b31300db8d6(swig_type_229 arg1, swig_type_230 arg2, swig_type_231 arg3, swig_type_232 arg4, swig_type_233 arg5, swig_type_234 arg6, swig_type_235 arg7, swig_type_236 arg8, swig_type_237 arg9, swig_type_238 arg10, swig_type_239 arg11, swig_type_240 arg12, swig_type_241 arg13);
-extern swig_type_242 _wrap_kvtf_cache_load_flat_c9751b31300db8d6(swig_type_243 arg1, swig_type_244 arg2, swig_type_245 arg3, swig_type_246 arg4, swig_type_247 arg5, swig_type_248 arg6, swig_type_249 arg7, swig_type_250 arg8, swig_type_251 arg9, swig_type_252 arg10, swig_type_253 arg11, swig_type_254 arg12, swig_type_255 arg13);
-extern swig_type_256 _wrap_kvtf_cache_event_fd_flat_c9751b31300db8d6(swig_type_257 arg1, swig_type_258 arg2);
-extern swig_type_259 _wrap_kvtf_cache_poll_flat_c9751b31300db8d6(swig_type_260 arg1, swig_type_261 arg2, swig_type_262 arg3);
-extern swig_type_263 _wrap_kvtf_cache_submit_put_flat_c9751b31300db8d6(swig_type_264 arg1, swig_type_265 arg2, swig_type_266 arg3, swig_type_267 arg4, swig_type_268 arg5, swig_type_269 arg6);
-extern swig_type_270 _wrap_kvtf_cache_submit_store_flat_c9751b31300db8d6(swig_type_271 arg1, swig_type_272 arg2, swig_type_273 arg3, swig_type_274 arg4, swig_type_275 arg5, swig_type_276 arg6, swig_type_277 arg7, swig_type_278 arg8, swig_type_279 arg9, swig_type_280 arg10, swig_type_281 arg11, swig_type_282 arg12);
-extern swig_type_283 _wrap_kvtf_cache_submit_load_flat_c9751b31300db8d6(swig_type_284 arg1, swig_type_285 arg2, swig_type_286 arg3, swig_type_287 arg4, swig_type_288 arg5, swig_type_289 arg6, swig_type_290 arg7, swig_type_291 arg8, swig_type_292 arg9, swig_type_293 arg10, swig_type_294 arg11, swig_type_295 arg12);
-extern swig_type_296 _wrap_kvtf_operation_wait_flat_c9751b31300db8d6(swig_type_297 arg1, swig_type_298 arg2, swig_type_299 arg3, swig_type_300 arg4);
-extern swig_type_301 _wrap_kvtf_operation_cancel_flat_c9751b31300db8d6(swig_type_302 arg1, swig_type_303 arg2);
-extern swig_type_304 _wrap_kvtf_operation_results_flat_c9751b31300db8d6(swig_type_305 arg1, swig_type_306 arg2, swig_type_307 arg3);
-extern swig_type_308 _wrap_kvtf_operation_frame_flat_c9751b31300db8d6(swig_type_309 arg1, swig_type_310 arg2, swig_type_311 arg3, swig_type_312 arg4);
-extern void _wrap_kvtf_operation_release_flat_c9751b31300db8d6(swig_type_313 arg1);
-extern swig_type_314 _wrap_kvtf_node_open_flat_c9751b31300db8d6(swig_type_315 arg1, swig_type_316 arg2, swig_type_317 arg3, swig_type_318 arg4, swig_type_319 arg5, swig_type_320 arg6);
-extern swig_type_321 _wrap_kvtf_node_url_flat_c9751b31300db8d6(swig_type_322 arg1, swig_type_323 arg2, swig_type_324 arg3);
-extern swig_type_325 _wrap_kvtf_node_serve_flat_c9751b31300db8d6(swig_type_326 arg1, swig_type_327 arg2, swig_type_328 arg3);
-extern swig_type_329 _wrap_kvtf_node_close_flat_c9751b31300db8d6(swig_type_330 arg1, swig_type_331 arg2, swig_type_332 arg3);
-extern void _wrap_kvtf_node_destroy_flat_c9751b31300db8d6(swig_type_333 arg1);
-extern swig_type_334 _wrap_kvtf_node_stats_flat_c9751b31300db8d6(swig_type_335 arg1, swig_type_336 arg2, swig_type_337 arg3);
-extern swig_type_338 _wrap_kvtf_node_event_fd_flat_c9751b31300db8d6(swig_type_339 arg1, swig_type_340 arg2);
-extern swig_type_341 _wrap_kvtf_node_poll_flat_c9751b31300db8d6(swig_type_342 arg1, swig_type_343 arg2, swig_type_344 arg3);
-extern swig_type_345 _wrap_kvtf_node_connect_flat_c9751b31300db8d6(swig_type_346 arg1, swig_type_347 arg2, swig_type_348 arg3, swig_type_349 arg4);
-extern void _wrap_kvtf_peer_destroy_flat_c9751b31300db8d6(swig_type_350 arg1);
-extern swig_type_351 _wrap_kvtf_peer_pull_flat_c9751b31300db8d6(swig_type_352 arg1, swig_type_353 arg2, swig_type_354 arg3, swig_type_355 arg4, swig_type_356 arg5, swig_type_357 arg6, swig_type_358 arg7, swig_type_359 arg8, swig_type_360 arg9);
-extern swig_type_361 _wrap_kvtf_peer_push_flat_c9751b31300db8d6(swig_type_362 arg1, swig_type_363 arg2, swig_type_364 arg3, swig_type_365 arg4, swig_type_366 arg5, swig_type_367 arg6, swig_type_368 arg7, swig_type_369 arg8);
-extern swig_type_370 _wrap_kvtf_peer_submit_pull_flat_c9751b31300db8d6(swig_type_371 arg1, swig_type_372 arg2, swig_type_373 arg3, swig_type_374 arg4, swig_type_375 arg5, swig_type_376 arg6);
-extern swig_type_377 _wrap_kvtf_peer_submit_push_flat_c9751b31300db8d6(swig_type_378 arg1, swig_type_379 arg2, swig_type_380 arg3, swig_type_381 arg4, swig_type_382 arg5, swig_type_383 arg6, swig_type_384 arg7);
-extern swig_type_385 _wrap_kvtf_stream_open_flat_c9751b31300db8d6(swig_type_386 arg1, swig_type_387 arg2, swig_type_388 arg3);
-extern swig_type_389 _wrap_kvtf_stream_append_flat_c9751b31300db8d6(swig_type_390 arg1, swig_type_391 arg2, swig_type_392 arg3);
-extern swig_type_393 _wrap_kvtf_stream_finish_flat_c9751b31300db8d6(swig_type_394 arg1, swig_type_395 arg2, swig_type_396 arg3);
-extern void _wrap_kvtf_stream_destroy_flat_c9751b31300db8d6(swig_type_397 arg1);
-extern swig_type_398 _wrap_kvtf_peer_submit_pull_stream_flat_c9751b31300db8d6(swig_type_399 arg1, swig_type_400 arg2, swig_type_401 arg3, swig_type_402 arg4, swig_type_403 arg5, swig_type_404 arg6, swig_type_405 arg7);
-extern swig_type_406 _wrap_kvtf_verifier_create_flat_c9751b31300db8d6(swig_type_407 arg1, swig_type_408 arg2, swig_type_409 arg3);
-extern void _wrap_kvtf_verifier_destroy_flat_c9751b31300db8d6(swig_type_410 arg1);
-extern swig_type_411 _wrap_kvtf_verifier_next_flat_c9751b31300db8d6(swig_type_412 arg1, swig_type_413 arg2, swig_type_414 arg3);
-extern swig_type_415 _wrap_kvtf_verifier_drafted_flat_c9751b31300db8d6(swig_type_416 arg1, swig_type_417 arg2, swig_type_418 arg3, swig_type_419 arg4);
-extern swig_type_420 _wrap_kvtf_verifier_loaded_flat_c9751b31300db8d6(swig_type_421 arg1, swig_type_422 arg2, swig_type_423 arg3, swig_type_424 arg4);
-extern swig_type_425 _wrap_kvtf_verifier_verified_flat_c9751b31300db8d6(swig_type_426 arg1, swig_type_427 arg2, swig_type_428 arg3, swig_type_429 arg4, swig_type_430 arg5);
-extern swig_type_431 _wrap_kvtf_verifier_rechecked_flat_c9751b31300db8d6(swig_type_432 arg1, swig_type_433 arg2, swig_type_434 arg3, swig_type_435 arg4);
-extern swig_type_436 _wrap_kvtf_verifier_rolled_back_flat_c9751b31300db8d6(swig_type_437 arg1, swig_type_438 arg2);
-extern swig_type_439 _wrap_kvtf_verifier_committed_flat_c9751b31300db8d6(swig_type_440 arg1, swig_type_441 arg2);
-extern swig_type_442 _wrap_kvtf_verifier_cancel_flat_c9751b31300db8d6(swig_type_443 arg1, swig_type_444 arg2);
-extern swig_type_445 _wrap_kvtf_verifier_stats_flat_c9751b31300db8d6(swig_type_446 arg1, swig_type_447 arg2, swig_type_448 arg3);
-extern swig_type_449 _wrap_kvtf_fidelity_classify_flat_c9751b31300db8d6(swig_type_450 arg1, swig_type_451 arg2, swig_type_452 arg3, swig_type_453 arg4, swig_type_454 arg5, swig_type_455 arg6, swig_type_456 arg7);
-extern swig_type_457 _wrap_kvtf_meter_create_flat_c9751b31300db8d6(swig_type_458 arg1, swig_type_459 arg2);
-extern void _wrap_kvtf_meter_destroy_flat_c9751b31300db8d6(swig_type_460 arg1);
-extern swig_type_461 _wrap_kvtf_meter_json_flat_c9751b31300db8d6(swig_type_462 arg1, swig_type_463 arg2, swig_type_464 arg3);
-extern swig_type_465 _wrap_kvtf_meter_advice_flat_c9751b31300db8d6(swig_type_466 arg1, swig_type_467 arg2, swig_type_468 arg3);
-extern swig_type_469 _wrap_kvtf_request_begin_flat_c9751b31300db8d6(swig_type_470 arg1, swig_type_471 arg2, swig_type_472 arg3);
-extern swig_type_473 _wrap_kvtf_request_part_flat_c9751b31300db8d6(swig_type_474 arg1, swig_type_475 arg2, swig_type_476 arg3, swig_type_477 arg4);
-extern swig_type_478 _wrap_kvtf_request_attribute_flat_c9751b31300db8d6(swig_type_479 arg1, swig_type_480 arg2, swig_type_481 arg3, swig_type_482 arg4, swig_type_483 arg5, swig_type_484 arg6);
-extern swig_type_485 _wrap_kvtf_request_first_token_flat_c9751b31300db8d6(swig_type_486 arg1, swig_type_487 arg2, swig_type_488 arg3);
-extern swig_type_489 _wrap_kvtf_request_count_flat_c9751b31300db8d6(swig_type_490 arg1, swig_type_491 arg2, swig_type_492 arg3, swig_type_493 arg4, swig_type_494 arg5);
-extern swig_type_495 _wrap_kvtf_request_end_flat_c9751b31300db8d6(swig_type_496 arg1, swig_type_497 arg2, swig_type_498 arg3);
+extern swig_type_211 _wrap_kvtf_cache_put_one_flat_c9751b31300db8d6(swig_type_212 arg1, swig_type_213 arg2, swig_type_214 arg3, swig_type_215 arg4);
+extern swig_type_216 _wrap_kvtf_cache_get_flat_c9751b31300db8d6(swig_type_217 arg1, swig_type_218 arg2, swig_type_219 arg3, swig_type_220 arg4);
+extern swig_type_221 _wrap_kvtf_cache_match_flat_c9751b31300db8d6(swig_type_222 arg1, swig_type_223 arg2, swig_type_224 arg3);
+extern swig_type_225 _wrap_kvtf_cache_remove_flat_c9751b31300db8d6(swig_type_226 arg1, swig_type_227 arg2, swig_type_228 arg3);
+extern swig_type_229 _wrap_kvtf_cache_stats_flat_c9751b31300db8d6(swig_type_230 arg1, swig_type_231 arg2, swig_type_232 arg3);
+extern swig_type_233 _wrap_kvtf_cache_store_flat_c9751b31300db8d6(swig_type_234 arg1, swig_type_235 arg2, swig_type_236 arg3, swig_type_237 arg4, swig_type_238 arg5, swig_type_239 arg6, swig_type_240 arg7, swig_type_241 arg8, swig_type_242 arg9, swig_type_243 arg10, swig_type_244 arg11, swig_type_245 arg12, swig_type_246 arg13);
+extern swig_type_247 _wrap_kvtf_cache_load_flat_c9751b31300db8d6(swig_type_248 arg1, swig_type_249 arg2, swig_type_250 arg3, swig_type_251 arg4, swig_type_252 arg5, swig_type_253 arg6, swig_type_254 arg7, swig_type_255 arg8, swig_type_256 arg9, swig_type_257 arg10, swig_type_258 arg11, swig_type_259 arg12, swig_type_260 arg13);
+extern swig_type_261 _wrap_kvtf_cache_event_fd_flat_c9751b31300db8d6(swig_type_262 arg1, swig_type_263 arg2);
+extern swig_type_264 _wrap_kvtf_cache_poll_flat_c9751b31300db8d6(swig_type_265 arg1, swig_type_266 arg2, swig_type_267 arg3);
+extern swig_type_268 _wrap_kvtf_cache_submit_put_flat_c9751b31300db8d6(swig_type_269 arg1, swig_type_270 arg2, swig_type_271 arg3, swig_type_272 arg4, swig_type_273 arg5, swig_type_274 arg6);
+extern swig_type_275 _wrap_kvtf_cache_submit_store_flat_c9751b31300db8d6(swig_type_276 arg1, swig_type_277 arg2, swig_type_278 arg3, swig_type_279 arg4, swig_type_280 arg5, swig_type_281 arg6, swig_type_282 arg7, swig_type_283 arg8, swig_type_284 arg9, swig_type_285 arg10, swig_type_286 arg11, swig_type_287 arg12);
+extern swig_type_288 _wrap_kvtf_cache_submit_load_flat_c9751b31300db8d6(swig_type_289 arg1, swig_type_290 arg2, swig_type_291 arg3, swig_type_292 arg4, swig_type_293 arg5, swig_type_294 arg6, swig_type_295 arg7, swig_type_296 arg8, swig_type_297 arg9, swig_type_298 arg10, swig_type_299 arg11, swig_type_300 arg12);
+extern swig_type_301 _wrap_kvtf_operation_wait_flat_c9751b31300db8d6(swig_type_302 arg1, swig_type_303 arg2, swig_type_304 arg3, swig_type_305 arg4);
+extern swig_type_306 _wrap_kvtf_operation_cancel_flat_c9751b31300db8d6(swig_type_307 arg1, swig_type_308 arg2);
+extern swig_type_309 _wrap_kvtf_operation_results_flat_c9751b31300db8d6(swig_type_310 arg1, swig_type_311 arg2, swig_type_312 arg3);
+extern swig_type_313 _wrap_kvtf_operation_frame_flat_c9751b31300db8d6(swig_type_314 arg1, swig_type_315 arg2, swig_type_316 arg3, swig_type_317 arg4);
+extern void _wrap_kvtf_operation_release_flat_c9751b31300db8d6(swig_type_318 arg1);
+extern swig_type_319 _wrap_kvtf_node_open_flat_c9751b31300db8d6(swig_type_320 arg1, swig_type_321 arg2, swig_type_322 arg3, swig_type_323 arg4, swig_type_324 arg5, swig_type_325 arg6);
+extern swig_type_326 _wrap_kvtf_node_url_flat_c9751b31300db8d6(swig_type_327 arg1, swig_type_328 arg2, swig_type_329 arg3);
+extern swig_type_330 _wrap_kvtf_node_serve_flat_c9751b31300db8d6(swig_type_331 arg1, swig_type_332 arg2, swig_type_333 arg3);
+extern swig_type_334 _wrap_kvtf_node_close_flat_c9751b31300db8d6(swig_type_335 arg1, swig_type_336 arg2, swig_type_337 arg3);
+extern void _wrap_kvtf_node_destroy_flat_c9751b31300db8d6(swig_type_338 arg1);
+extern swig_type_339 _wrap_kvtf_node_stats_flat_c9751b31300db8d6(swig_type_340 arg1, swig_type_341 arg2, swig_type_342 arg3);
+extern swig_type_343 _wrap_kvtf_node_event_fd_flat_c9751b31300db8d6(swig_type_344 arg1, swig_type_345 arg2);
+extern swig_type_346 _wrap_kvtf_node_poll_flat_c9751b31300db8d6(swig_type_347 arg1, swig_type_348 arg2, swig_type_349 arg3);
+extern swig_type_350 _wrap_kvtf_node_connect_flat_c9751b31300db8d6(swig_type_351 arg1, swig_type_352 arg2, swig_type_353 arg3, swig_type_354 arg4);
+extern void _wrap_kvtf_peer_destroy_flat_c9751b31300db8d6(swig_type_355 arg1);
+extern swig_type_356 _wrap_kvtf_peer_pull_flat_c9751b31300db8d6(swig_type_357 arg1, swig_type_358 arg2, swig_type_359 arg3, swig_type_360 arg4, swig_type_361 arg5, swig_type_362 arg6, swig_type_363 arg7, swig_type_364 arg8, swig_type_365 arg9);
+extern swig_type_366 _wrap_kvtf_peer_push_flat_c9751b31300db8d6(swig_type_367 arg1, swig_type_368 arg2, swig_type_369 arg3, swig_type_370 arg4, swig_type_371 arg5, swig_type_372 arg6, swig_type_373 arg7, swig_type_374 arg8);
+extern swig_type_375 _wrap_kvtf_peer_submit_pull_flat_c9751b31300db8d6(swig_type_376 arg1, swig_type_377 arg2, swig_type_378 arg3, swig_type_379 arg4, swig_type_380 arg5, swig_type_381 arg6);
+extern swig_type_382 _wrap_kvtf_peer_submit_push_flat_c9751b31300db8d6(swig_type_383 arg1, swig_type_384 arg2, swig_type_385 arg3, swig_type_386 arg4, swig_type_387 arg5, swig_type_388 arg6, swig_type_389 arg7);
+extern swig_type_390 _wrap_kvtf_stream_open_flat_c9751b31300db8d6(swig_type_391 arg1, swig_type_392 arg2, swig_type_393 arg3);
+extern swig_type_394 _wrap_kvtf_stream_append_flat_c9751b31300db8d6(swig_type_395 arg1, swig_type_396 arg2, swig_type_397 arg3);
+extern swig_type_398 _wrap_kvtf_stream_finish_flat_c9751b31300db8d6(swig_type_399 arg1, swig_type_400 arg2, swig_type_401 arg3);
+extern void _wrap_kvtf_stream_destroy_flat_c9751b31300db8d6(swig_type_402 arg1);
+extern swig_type_403 _wrap_kvtf_peer_submit_pull_stream_flat_c9751b31300db8d6(swig_type_404 arg1, swig_type_405 arg2, swig_type_406 arg3, swig_type_407 arg4, swig_type_408 arg5, swig_type_409 arg6, swig_type_410 arg7);
+extern swig_type_411 _wrap_kvtf_verifier_create_flat_c9751b31300db8d6(swig_type_412 arg1, swig_type_413 arg2, swig_type_414 arg3);
+extern void _wrap_kvtf_verifier_destroy_flat_c9751b31300db8d6(swig_type_415 arg1);
+extern swig_type_416 _wrap_kvtf_verifier_next_flat_c9751b31300db8d6(swig_type_417 arg1, swig_type_418 arg2, swig_type_419 arg3);
+extern swig_type_420 _wrap_kvtf_verifier_drafted_flat_c9751b31300db8d6(swig_type_421 arg1, swig_type_422 arg2, swig_type_423 arg3, swig_type_424 arg4);
+extern swig_type_425 _wrap_kvtf_verifier_loaded_flat_c9751b31300db8d6(swig_type_426 arg1, swig_type_427 arg2, swig_type_428 arg3, swig_type_429 arg4);
+extern swig_type_430 _wrap_kvtf_verifier_verified_flat_c9751b31300db8d6(swig_type_431 arg1, swig_type_432 arg2, swig_type_433 arg3, swig_type_434 arg4, swig_type_435 arg5);
+extern swig_type_436 _wrap_kvtf_verifier_rechecked_flat_c9751b31300db8d6(swig_type_437 arg1, swig_type_438 arg2, swig_type_439 arg3, swig_type_440 arg4);
+extern swig_type_441 _wrap_kvtf_verifier_rolled_back_flat_c9751b31300db8d6(swig_type_442 arg1, swig_type_443 arg2);
+extern swig_type_444 _wrap_kvtf_verifier_committed_flat_c9751b31300db8d6(swig_type_445 arg1, swig_type_446 arg2);
+extern swig_type_447 _wrap_kvtf_verifier_cancel_flat_c9751b31300db8d6(swig_type_448 arg1, swig_type_449 arg2);
+extern swig_type_450 _wrap_kvtf_verifier_stats_flat_c9751b31300db8d6(swig_type_451 arg1, swig_type_452 arg2, swig_type_453 arg3);
+extern swig_type_454 _wrap_kvtf_fidelity_classify_flat_c9751b31300db8d6(swig_type_455 arg1, swig_type_456 arg2, swig_type_457 arg3, swig_type_458 arg4, swig_type_459 arg5, swig_type_460 arg6, swig_type_461 arg7);
+extern swig_type_462 _wrap_kvtf_meter_create_flat_c9751b31300db8d6(swig_type_463 arg1, swig_type_464 arg2);
+extern void _wrap_kvtf_meter_destroy_flat_c9751b31300db8d6(swig_type_465 arg1);
+extern swig_type_466 _wrap_kvtf_meter_json_flat_c9751b31300db8d6(swig_type_467 arg1, swig_type_468 arg2, swig_type_469 arg3);
+extern swig_type_470 _wrap_kvtf_meter_advice_flat_c9751b31300db8d6(swig_type_471 arg1, swig_type_472 arg2, swig_type_473 arg3);
+extern swig_type_474 _wrap_kvtf_request_begin_flat_c9751b31300db8d6(swig_type_475 arg1, swig_type_476 arg2, swig_type_477 arg3);
+extern swig_type_478 _wrap_kvtf_request_part_flat_c9751b31300db8d6(swig_type_479 arg1, swig_type_480 arg2, swig_type_481 arg3, swig_type_482 arg4);
+extern swig_type_483 _wrap_kvtf_request_attribute_flat_c9751b31300db8d6(swig_type_484 arg1, swig_type_485 arg2, swig_type_486 arg3, swig_type_487 arg4, swig_type_488 arg5, swig_type_489 arg6);
+extern swig_type_490 _wrap_kvtf_request_first_token_flat_c9751b31300db8d6(swig_type_491 arg1, swig_type_492 arg2, swig_type_493 arg3);
+extern swig_type_494 _wrap_kvtf_request_count_flat_c9751b31300db8d6(swig_type_495 arg1, swig_type_496 arg2, swig_type_497 arg3, swig_type_498 arg4, swig_type_499 arg5);
+extern swig_type_500 _wrap_kvtf_request_end_flat_c9751b31300db8d6(swig_type_501 arg1, swig_type_502 arg2, swig_type_503 arg3);
 #undef intgo
 */
 import "C"
@@ -3253,13 +3259,32 @@ func Kvtf_cache_put(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 []by
 	return swig_r
 }
 
+func Kvtf_cache_put_one(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int64)(C._wrap_kvtf_cache_put_one_flat_c9751b31300db8d6(C.swig_type_212(_swig_i_0), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_3))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	return swig_r
+}
+
 func Kvtf_cache_get(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_cache_get_flat_c9751b31300db8d6(C.swig_type_212(_swig_i_0), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_cache_get_flat_c9751b31300db8d6(C.swig_type_217(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3277,7 +3302,7 @@ func Kvtf_cache_match(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_cache_match_flat_c9751b31300db8d6(C.swig_type_217(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_cache_match_flat_c9751b31300db8d6(C.swig_type_222(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3292,7 +3317,7 @@ func Kvtf_cache_remove(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_cache_remove_flat_c9751b31300db8d6(C.swig_type_221(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_cache_remove_flat_c9751b31300db8d6(C.swig_type_226(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3307,7 +3332,7 @@ func Kvtf_cache_stats(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_cache_stats_flat_c9751b31300db8d6(C.swig_type_225(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_cache_stats_flat_c9751b31300db8d6(C.swig_type_230(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3332,7 +3357,7 @@ func Kvtf_cache_store(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	swig_r = (int64)(C._wrap_kvtf_cache_store_flat_c9751b31300db8d6(C.swig_type_229(_swig_i_0), C.swig_type_230(_swig_i_1), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_7)), C.swig_type_237(_swig_i_8), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_10)), C.swig_type_240(_swig_i_11), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_12))))
+	swig_r = (int64)(C._wrap_kvtf_cache_store_flat_c9751b31300db8d6(C.swig_type_234(_swig_i_0), C.swig_type_235(_swig_i_1), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_7)), C.swig_type_242(_swig_i_8), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_10)), C.swig_type_245(_swig_i_11), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_12))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3378,7 +3403,7 @@ func Kvtf_cache_load(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 []by
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	swig_r = (int64)(C._wrap_kvtf_cache_load_flat_c9751b31300db8d6(C.swig_type_243(_swig_i_0), C.swig_type_244(_swig_i_1), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_7)), C.swig_type_251(_swig_i_8), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_10)), C.swig_type_254(_swig_i_11), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_12))))
+	swig_r = (int64)(C._wrap_kvtf_cache_load_flat_c9751b31300db8d6(C.swig_type_248(_swig_i_0), C.swig_type_249(_swig_i_1), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_7)), C.swig_type_256(_swig_i_8), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_10)), C.swig_type_259(_swig_i_11), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_12))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3413,7 +3438,7 @@ func Kvtf_cache_event_fd(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_cache_event_fd_flat_c9751b31300db8d6(C.swig_type_257(_swig_i_0), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_cache_event_fd_flat_c9751b31300db8d6(C.swig_type_262(_swig_i_0), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3425,7 +3450,7 @@ func Kvtf_cache_poll(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_cache_poll_flat_c9751b31300db8d6(C.swig_type_260(_swig_i_0), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_cache_poll_flat_c9751b31300db8d6(C.swig_type_265(_swig_i_0), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3443,7 +3468,7 @@ func Kvtf_cache_submit_put(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_kvtf_cache_submit_put_flat_c9751b31300db8d6(C.swig_type_264(_swig_i_0), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_3)), C.swig_type_268(_swig_i_4), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (int64)(C._wrap_kvtf_cache_submit_put_flat_c9751b31300db8d6(C.swig_type_269(_swig_i_0), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_3)), C.swig_type_273(_swig_i_4), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3473,7 +3498,7 @@ func Kvtf_cache_submit_store(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, a
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (int64)(C._wrap_kvtf_cache_submit_store_flat_c9751b31300db8d6(C.swig_type_271(_swig_i_0), C.swig_type_272(_swig_i_1), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_4)), C.swig_type_276(_swig_i_5), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_7)), C.swig_type_279(_swig_i_8), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_9)), C.swig_type_281(_swig_i_10), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (int64)(C._wrap_kvtf_cache_submit_store_flat_c9751b31300db8d6(C.swig_type_276(_swig_i_0), C.swig_type_277(_swig_i_1), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_4)), C.swig_type_281(_swig_i_5), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_7)), C.swig_type_284(_swig_i_8), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_9)), C.swig_type_286(_swig_i_10), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3512,7 +3537,7 @@ func Kvtf_cache_submit_load(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, ar
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (int64)(C._wrap_kvtf_cache_submit_load_flat_c9751b31300db8d6(C.swig_type_284(_swig_i_0), C.swig_type_285(_swig_i_1), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_4)), C.swig_type_289(_swig_i_5), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_7)), C.swig_type_292(_swig_i_8), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_9)), C.swig_type_294(_swig_i_10), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (int64)(C._wrap_kvtf_cache_submit_load_flat_c9751b31300db8d6(C.swig_type_289(_swig_i_0), C.swig_type_290(_swig_i_1), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_4)), C.swig_type_294(_swig_i_5), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_7)), C.swig_type_297(_swig_i_8), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_9)), C.swig_type_299(_swig_i_10), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3543,7 +3568,7 @@ func Kvtf_operation_wait(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte) (_swi
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_operation_wait_flat_c9751b31300db8d6(C.swig_type_297(_swig_i_0), C.swig_type_298(_swig_i_1), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_operation_wait_flat_c9751b31300db8d6(C.swig_type_302(_swig_i_0), C.swig_type_303(_swig_i_1), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3557,7 +3582,7 @@ func Kvtf_operation_cancel(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_operation_cancel_flat_c9751b31300db8d6(C.swig_type_302(_swig_i_0), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_operation_cancel_flat_c9751b31300db8d6(C.swig_type_307(_swig_i_0), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3569,7 +3594,7 @@ func Kvtf_operation_results(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_operation_results_flat_c9751b31300db8d6(C.swig_type_305(_swig_i_0), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_operation_results_flat_c9751b31300db8d6(C.swig_type_310(_swig_i_0), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3585,7 +3610,7 @@ func Kvtf_operation_frame(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_operation_frame_flat_c9751b31300db8d6(C.swig_type_309(_swig_i_0), C.swig_type_310(_swig_i_1), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_operation_frame_flat_c9751b31300db8d6(C.swig_type_314(_swig_i_0), C.swig_type_315(_swig_i_1), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3597,7 +3622,7 @@ func Kvtf_operation_frame(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte) (_sw
 
 func Kvtf_operation_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_operation_release_flat_c9751b31300db8d6(C.swig_type_313(_swig_i_0))
+	C._wrap_kvtf_operation_release_flat_c9751b31300db8d6(C.swig_type_318(_swig_i_0))
 }
 
 func Kvtf_node_open(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 []byte, arg6 []byte) (_swig_ret int64) {
@@ -3608,7 +3633,7 @@ func Kvtf_node_open(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 []byt
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_kvtf_node_open_flat_c9751b31300db8d6(C.swig_type_315(_swig_i_0), C.swig_type_316(_swig_i_1), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (int64)(C._wrap_kvtf_node_open_flat_c9751b31300db8d6(C.swig_type_320(_swig_i_0), C.swig_type_321(_swig_i_1), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3629,7 +3654,7 @@ func Kvtf_node_url(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_node_url_flat_c9751b31300db8d6(C.swig_type_322(_swig_i_0), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_node_url_flat_c9751b31300db8d6(C.swig_type_327(_swig_i_0), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3644,7 +3669,7 @@ func Kvtf_node_serve(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_node_serve_flat_c9751b31300db8d6(C.swig_type_326(_swig_i_0), C.swig_type_327(_swig_i_1), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_node_serve_flat_c9751b31300db8d6(C.swig_type_331(_swig_i_0), C.swig_type_332(_swig_i_1), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3656,7 +3681,7 @@ func Kvtf_node_close(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_node_close_flat_c9751b31300db8d6(C.swig_type_330(_swig_i_0), C.swig_type_331(_swig_i_1), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_node_close_flat_c9751b31300db8d6(C.swig_type_335(_swig_i_0), C.swig_type_336(_swig_i_1), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3665,7 +3690,7 @@ func Kvtf_node_close(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 
 func Kvtf_node_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_node_destroy_flat_c9751b31300db8d6(C.swig_type_333(_swig_i_0))
+	C._wrap_kvtf_node_destroy_flat_c9751b31300db8d6(C.swig_type_338(_swig_i_0))
 }
 
 func Kvtf_node_stats(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
@@ -3673,7 +3698,7 @@ func Kvtf_node_stats(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_node_stats_flat_c9751b31300db8d6(C.swig_type_335(_swig_i_0), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_node_stats_flat_c9751b31300db8d6(C.swig_type_340(_swig_i_0), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3687,7 +3712,7 @@ func Kvtf_node_event_fd(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_node_event_fd_flat_c9751b31300db8d6(C.swig_type_339(_swig_i_0), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_node_event_fd_flat_c9751b31300db8d6(C.swig_type_344(_swig_i_0), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3699,7 +3724,7 @@ func Kvtf_node_poll(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_node_poll_flat_c9751b31300db8d6(C.swig_type_342(_swig_i_0), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_node_poll_flat_c9751b31300db8d6(C.swig_type_347(_swig_i_0), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3715,7 +3740,7 @@ func Kvtf_node_connect(arg1 int64, arg2 []byte, arg3 int64, arg4 []byte) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_node_connect_flat_c9751b31300db8d6(C.swig_type_346(_swig_i_0), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_1)), C.swig_type_348(_swig_i_2), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_node_connect_flat_c9751b31300db8d6(C.swig_type_351(_swig_i_0), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_1)), C.swig_type_353(_swig_i_2), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3727,7 +3752,7 @@ func Kvtf_node_connect(arg1 int64, arg2 []byte, arg3 int64, arg4 []byte) (_swig_
 
 func Kvtf_peer_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_peer_destroy_flat_c9751b31300db8d6(C.swig_type_350(_swig_i_0))
+	C._wrap_kvtf_peer_destroy_flat_c9751b31300db8d6(C.swig_type_355(_swig_i_0))
 }
 
 func Kvtf_peer_pull(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 int64, arg6 []byte, arg7 []byte, arg8 int64, arg9 []byte) (_swig_ret int64) {
@@ -3741,7 +3766,7 @@ func Kvtf_peer_pull(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 int64
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int64)(C._wrap_kvtf_peer_pull_flat_c9751b31300db8d6(C.swig_type_352(_swig_i_0), C.swig_type_353(_swig_i_1), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_3)), C.swig_type_356(_swig_i_4), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_6)), C.swig_type_359(_swig_i_7), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (int64)(C._wrap_kvtf_peer_pull_flat_c9751b31300db8d6(C.swig_type_357(_swig_i_0), C.swig_type_358(_swig_i_1), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_3)), C.swig_type_361(_swig_i_4), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_6)), C.swig_type_364(_swig_i_7), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3770,7 +3795,7 @@ func Kvtf_peer_push(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg5 []byt
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (int64)(C._wrap_kvtf_peer_push_flat_c9751b31300db8d6(C.swig_type_362(_swig_i_0), C.swig_type_363(_swig_i_1), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_5)), C.swig_type_368(_swig_i_6), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_7))))
+	swig_r = (int64)(C._wrap_kvtf_peer_push_flat_c9751b31300db8d6(C.swig_type_367(_swig_i_0), C.swig_type_368(_swig_i_1), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_5)), C.swig_type_373(_swig_i_6), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_7))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3797,7 +3822,7 @@ func Kvtf_peer_submit_pull(arg1 int64, arg2 int64, arg3 []byte, arg4 int64, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_kvtf_peer_submit_pull_flat_c9751b31300db8d6(C.swig_type_371(_swig_i_0), C.swig_type_372(_swig_i_1), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_2)), C.swig_type_374(_swig_i_3), C.swig_type_375(_swig_i_4), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (int64)(C._wrap_kvtf_peer_submit_pull_flat_c9751b31300db8d6(C.swig_type_376(_swig_i_0), C.swig_type_377(_swig_i_1), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_2)), C.swig_type_379(_swig_i_3), C.swig_type_380(_swig_i_4), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3816,7 +3841,7 @@ func Kvtf_peer_submit_push(arg1 int64, arg2 int64, arg3 []byte, arg4 []byte, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_kvtf_peer_submit_push_flat_c9751b31300db8d6(C.swig_type_378(_swig_i_0), C.swig_type_379(_swig_i_1), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_4)), C.swig_type_383(_swig_i_5), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_kvtf_peer_submit_push_flat_c9751b31300db8d6(C.swig_type_383(_swig_i_0), C.swig_type_384(_swig_i_1), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_4)), C.swig_type_388(_swig_i_5), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3837,7 +3862,7 @@ func Kvtf_stream_open(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_stream_open_flat_c9751b31300db8d6(C.swig_type_386(_swig_i_0), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_stream_open_flat_c9751b31300db8d6(C.swig_type_391(_swig_i_0), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3852,7 +3877,7 @@ func Kvtf_stream_append(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_stream_append_flat_c9751b31300db8d6(C.swig_type_390(_swig_i_0), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_stream_append_flat_c9751b31300db8d6(C.swig_type_395(_swig_i_0), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3867,7 +3892,7 @@ func Kvtf_stream_finish(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_stream_finish_flat_c9751b31300db8d6(C.swig_type_394(_swig_i_0), C.swig_type_395(_swig_i_1), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_stream_finish_flat_c9751b31300db8d6(C.swig_type_399(_swig_i_0), C.swig_type_400(_swig_i_1), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3876,7 +3901,7 @@ func Kvtf_stream_finish(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 
 func Kvtf_stream_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_stream_destroy_flat_c9751b31300db8d6(C.swig_type_397(_swig_i_0))
+	C._wrap_kvtf_stream_destroy_flat_c9751b31300db8d6(C.swig_type_402(_swig_i_0))
 }
 
 func Kvtf_peer_submit_pull_stream(arg1 int64, arg2 int64, arg3 []byte, arg4 int64, arg5 int64, arg6 int64, arg7 []byte) (_swig_ret int64) {
@@ -3888,7 +3913,7 @@ func Kvtf_peer_submit_pull_stream(arg1 int64, arg2 int64, arg3 []byte, arg4 int6
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_kvtf_peer_submit_pull_stream_flat_c9751b31300db8d6(C.swig_type_399(_swig_i_0), C.swig_type_400(_swig_i_1), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_2)), C.swig_type_402(_swig_i_3), C.swig_type_403(_swig_i_4), C.swig_type_404(_swig_i_5), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_kvtf_peer_submit_pull_stream_flat_c9751b31300db8d6(C.swig_type_404(_swig_i_0), C.swig_type_405(_swig_i_1), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_2)), C.swig_type_407(_swig_i_3), C.swig_type_408(_swig_i_4), C.swig_type_409(_swig_i_5), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3903,7 +3928,7 @@ func Kvtf_verifier_create(arg1 []byte, arg2 []byte, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_verifier_create_flat_c9751b31300db8d6(*(*C.swig_type_407)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_create_flat_c9751b31300db8d6(*(*C.swig_type_412)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3918,7 +3943,7 @@ func Kvtf_verifier_create(arg1 []byte, arg2 []byte, arg3 []byte) (_swig_ret int6
 
 func Kvtf_verifier_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_verifier_destroy_flat_c9751b31300db8d6(C.swig_type_410(_swig_i_0))
+	C._wrap_kvtf_verifier_destroy_flat_c9751b31300db8d6(C.swig_type_415(_swig_i_0))
 }
 
 func Kvtf_verifier_next(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
@@ -3926,7 +3951,7 @@ func Kvtf_verifier_next(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_verifier_next_flat_c9751b31300db8d6(C.swig_type_412(_swig_i_0), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_next_flat_c9751b31300db8d6(C.swig_type_417(_swig_i_0), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3942,7 +3967,7 @@ func Kvtf_verifier_drafted(arg1 int64, arg2 []byte, arg3 int64, arg4 []byte) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_verifier_drafted_flat_c9751b31300db8d6(C.swig_type_416(_swig_i_0), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_1)), C.swig_type_418(_swig_i_2), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_drafted_flat_c9751b31300db8d6(C.swig_type_421(_swig_i_0), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_1)), C.swig_type_423(_swig_i_2), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3958,7 +3983,7 @@ func Kvtf_verifier_loaded(arg1 int64, arg2 int64, arg3 int64, arg4 []byte) (_swi
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_verifier_loaded_flat_c9751b31300db8d6(C.swig_type_421(_swig_i_0), C.swig_type_422(_swig_i_1), C.swig_type_423(_swig_i_2), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_loaded_flat_c9751b31300db8d6(C.swig_type_426(_swig_i_0), C.swig_type_427(_swig_i_1), C.swig_type_428(_swig_i_2), *(*C.swig_type_429)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3972,7 +3997,7 @@ func Kvtf_verifier_verified(arg1 int64, arg2 []byte, arg3 []byte, arg4 int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_kvtf_verifier_verified_flat_c9751b31300db8d6(C.swig_type_426(_swig_i_0), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_2)), C.swig_type_429(_swig_i_3), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_verified_flat_c9751b31300db8d6(C.swig_type_431(_swig_i_0), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_2)), C.swig_type_434(_swig_i_3), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3991,7 +4016,7 @@ func Kvtf_verifier_rechecked(arg1 int64, arg2 int64, arg3 int64, arg4 []byte) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_verifier_rechecked_flat_c9751b31300db8d6(C.swig_type_432(_swig_i_0), C.swig_type_433(_swig_i_1), C.swig_type_434(_swig_i_2), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_rechecked_flat_c9751b31300db8d6(C.swig_type_437(_swig_i_0), C.swig_type_438(_swig_i_1), C.swig_type_439(_swig_i_2), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4002,7 +4027,7 @@ func Kvtf_verifier_rolled_back(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_verifier_rolled_back_flat_c9751b31300db8d6(C.swig_type_437(_swig_i_0), *(*C.swig_type_438)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_rolled_back_flat_c9751b31300db8d6(C.swig_type_442(_swig_i_0), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4013,7 +4038,7 @@ func Kvtf_verifier_committed(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_verifier_committed_flat_c9751b31300db8d6(C.swig_type_440(_swig_i_0), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_committed_flat_c9751b31300db8d6(C.swig_type_445(_swig_i_0), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4024,7 +4049,7 @@ func Kvtf_verifier_cancel(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_verifier_cancel_flat_c9751b31300db8d6(C.swig_type_443(_swig_i_0), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_cancel_flat_c9751b31300db8d6(C.swig_type_448(_swig_i_0), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4036,7 +4061,7 @@ func Kvtf_verifier_stats(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_verifier_stats_flat_c9751b31300db8d6(C.swig_type_446(_swig_i_0), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_448)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_verifier_stats_flat_c9751b31300db8d6(C.swig_type_451(_swig_i_0), *(*C.swig_type_452)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4055,7 +4080,7 @@ func Kvtf_fidelity_classify(arg1 []byte, arg2 []byte, arg3 []byte, arg4 []byte, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_kvtf_fidelity_classify_flat_c9751b31300db8d6(*(*C.swig_type_450)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_452)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_3)), C.swig_type_454(_swig_i_4), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_456)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_kvtf_fidelity_classify_flat_c9751b31300db8d6(*(*C.swig_type_455)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_456)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_457)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_458)(unsafe.Pointer(&_swig_i_3)), C.swig_type_459(_swig_i_4), *(*C.swig_type_460)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4081,7 +4106,7 @@ func Kvtf_meter_create(arg1 int64, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_kvtf_meter_create_flat_c9751b31300db8d6(C.swig_type_458(_swig_i_0), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_kvtf_meter_create_flat_c9751b31300db8d6(C.swig_type_463(_swig_i_0), *(*C.swig_type_464)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4090,7 +4115,7 @@ func Kvtf_meter_create(arg1 int64, arg2 []byte) (_swig_ret int64) {
 
 func Kvtf_meter_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_kvtf_meter_destroy_flat_c9751b31300db8d6(C.swig_type_460(_swig_i_0))
+	C._wrap_kvtf_meter_destroy_flat_c9751b31300db8d6(C.swig_type_465(_swig_i_0))
 }
 
 func Kvtf_meter_json(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
@@ -4098,7 +4123,7 @@ func Kvtf_meter_json(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_meter_json_flat_c9751b31300db8d6(C.swig_type_462(_swig_i_0), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_464)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_meter_json_flat_c9751b31300db8d6(C.swig_type_467(_swig_i_0), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_469)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4113,7 +4138,7 @@ func Kvtf_meter_advice(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_meter_advice_flat_c9751b31300db8d6(C.swig_type_466(_swig_i_0), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_meter_advice_flat_c9751b31300db8d6(C.swig_type_471(_swig_i_0), *(*C.swig_type_472)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4128,7 +4153,7 @@ func Kvtf_request_begin(arg1 int64, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_request_begin_flat_c9751b31300db8d6(C.swig_type_470(_swig_i_0), *(*C.swig_type_471)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_472)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_request_begin_flat_c9751b31300db8d6(C.swig_type_475(_swig_i_0), *(*C.swig_type_476)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4144,7 +4169,7 @@ func Kvtf_request_part(arg1 int64, arg2 int64, arg3 int64, arg4 []byte) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_kvtf_request_part_flat_c9751b31300db8d6(C.swig_type_474(_swig_i_0), C.swig_type_475(_swig_i_1), C.swig_type_476(_swig_i_2), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_kvtf_request_part_flat_c9751b31300db8d6(C.swig_type_479(_swig_i_0), C.swig_type_480(_swig_i_1), C.swig_type_481(_swig_i_2), *(*C.swig_type_482)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4159,7 +4184,7 @@ func Kvtf_request_attribute(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_kvtf_request_attribute_flat_c9751b31300db8d6(C.swig_type_479(_swig_i_0), C.swig_type_480(_swig_i_1), C.swig_type_481(_swig_i_2), C.swig_type_482(_swig_i_3), C.swig_type_483(_swig_i_4), *(*C.swig_type_484)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (int64)(C._wrap_kvtf_request_attribute_flat_c9751b31300db8d6(C.swig_type_484(_swig_i_0), C.swig_type_485(_swig_i_1), C.swig_type_486(_swig_i_2), C.swig_type_487(_swig_i_3), C.swig_type_488(_swig_i_4), *(*C.swig_type_489)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -4171,7 +4196,7 @@ func Kvtf_request_first_token(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_request_first_token_flat_c9751b31300db8d6(C.swig_type_486(_swig_i_0), C.swig_type_487(_swig_i_1), *(*C.swig_type_488)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_request_first_token_flat_c9751b31300db8d6(C.swig_type_491(_swig_i_0), C.swig_type_492(_swig_i_1), *(*C.swig_type_493)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4185,7 +4210,7 @@ func Kvtf_request_count(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_kvtf_request_count_flat_c9751b31300db8d6(C.swig_type_490(_swig_i_0), C.swig_type_491(_swig_i_1), C.swig_type_492(_swig_i_2), C.swig_type_493(_swig_i_3), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_kvtf_request_count_flat_c9751b31300db8d6(C.swig_type_495(_swig_i_0), C.swig_type_496(_swig_i_1), C.swig_type_497(_swig_i_2), C.swig_type_498(_swig_i_3), *(*C.swig_type_499)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -4197,7 +4222,7 @@ func Kvtf_request_end(arg1 int64, arg2 int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_kvtf_request_end_flat_c9751b31300db8d6(C.swig_type_496(_swig_i_0), C.swig_type_497(_swig_i_1), *(*C.swig_type_498)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_kvtf_request_end_flat_c9751b31300db8d6(C.swig_type_501(_swig_i_0), C.swig_type_502(_swig_i_1), *(*C.swig_type_503)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}

@@ -4190,6 +4190,37 @@ long long _wrap_kvtf_cache_put_flat_c9751b31300db8d6(long long _swig_go_0, _gosl
 }
 
 
+long long _wrap_kvtf_cache_put_one_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  uint8_t *arg6 = (uint8_t *) 0 ;
+  size_t arg7 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  {
+    arg2 = (uint8_t*)_swig_go_1.array;
+    arg3 = (size_t)_swig_go_1.len;
+  }
+  {
+    arg4 = (uint8_t*)_swig_go_2.array;
+    arg5 = (size_t)_swig_go_2.len;
+  }
+  {
+    arg6 = (uint8_t*)_swig_go_3.array;
+    arg7 = (size_t)_swig_go_3.len;
+  }
+  
+  result = (int64_t)kvtf_cache_put_one(arg1,(unsigned char const *)arg2,arg3,(unsigned char const *)arg4,arg5,arg6,arg7);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 long long _wrap_kvtf_cache_get_flat_c9751b31300db8d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   int64_t arg1 ;
   uint8_t *arg2 = (uint8_t *) 0 ;

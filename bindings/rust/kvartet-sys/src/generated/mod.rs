@@ -491,6 +491,15 @@ extern "C" {
         err: *mut u8,
         err_cap: usize,
     ) -> i64;
+    pub fn kvtf_cache_put_one(
+        cache: i64,
+        key: *const u8,
+        key_len: usize,
+        frame: *const u8,
+        frame_len: usize,
+        err: *mut u8,
+        err_cap: usize,
+    ) -> i64;
     pub fn kvtf_cache_get(
         cache: i64,
         key: *const u8,

@@ -197,6 +197,10 @@ public class Flat implements FlatConstants {
     return FlatJNI.kvtf_cache_put(cache, keys, frames, lengths, results, timeout_ms, err);
   }
 
+  public static long kvtf_cache_put_one(long cache, Object key, Object frame, Object err) {
+    return FlatJNI.kvtf_cache_put_one(cache, key, frame, err);
+  }
+
   public static long kvtf_cache_get(long cache, Object key, Object buf, Object err) {
     return FlatJNI.kvtf_cache_get(cache, key, buf, err);
   }

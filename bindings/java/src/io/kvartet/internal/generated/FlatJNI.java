@@ -56,6 +56,7 @@ public class FlatJNI {
   public final static native long kvtf_cache_close(long jarg1, long jarg2, Object jarg3);
   public final static native void kvtf_cache_destroy(long jarg1);
   public final static native long kvtf_cache_put(long jarg1, Object jarg2, Object jarg4, Object jarg6, Object jarg8, long jarg10, Object jarg11);
+  public final static native long kvtf_cache_put_one(long jarg1, Object jarg2, Object jarg4, Object jarg6);
   public final static native long kvtf_cache_get(long jarg1, Object jarg2, Object jarg4, Object jarg6);
   public final static native long kvtf_cache_match(long jarg1, Object jarg2, Object jarg4);
   public final static native long kvtf_cache_remove(long jarg1, Object jarg2, Object jarg4);

@@ -2218,6 +2218,53 @@ SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_
 }
 
 
+SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1put_1one(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6) {
+  jlong jresult = 0 ;
+  int64_t arg1 ;
+  uint8_t *arg2 = (uint8_t *) 0 ;
+  size_t arg3 ;
+  uint8_t *arg4 = (uint8_t *) 0 ;
+  size_t arg5 ;
+  uint8_t *arg6 = (uint8_t *) 0 ;
+  size_t arg7 ;
+  kvt_java_bytes_t bytes2 ;
+  kvt_java_bytes_t bytes4 ;
+  kvt_java_bytes_t bytes6 ;
+  int64_t result;
+  
+  (void)jenv;
+  (void)jcls;
+  arg1 = (int64_t)jarg1; 
+  {
+    if (KvtJavaBytes(jenv, jarg2, &bytes2) != 0) return 0;
+    arg2 = bytes2.data;
+    arg3 = bytes2.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg4, &bytes4) != 0) return 0;
+    arg4 = bytes4.data;
+    arg5 = bytes4.len;
+  }
+  {
+    if (KvtJavaBytes(jenv, jarg6, &bytes6) != 0) return 0;
+    arg6 = bytes6.data;
+    arg7 = bytes6.len;
+  }
+  result = (int64_t)kvtf_cache_put_one(arg1,(unsigned char const *)arg2,arg3,(unsigned char const *)arg4,arg5,arg6,arg7);
+  jresult = (jlong)result; 
+  {
+    KvtJavaBytesEnd(jenv, jarg2, &bytes2, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg4, &bytes4, JNI_ABORT); 
+  }
+  {
+    KvtJavaBytesEnd(jenv, jarg6, &bytes6, 0); 
+  }
+  return jresult;
+}
+
+
 SWIGEXPORT jlong JNICALL Java_io_kvartet_internal_generated_FlatJNI_kvtf_1cache_1get(JNIEnv *jenv, jclass jcls, jlong jarg1, jobject jarg2, jobject jarg4, jobject jarg6) {
   jlong jresult = 0 ;
   int64_t arg1 ;
