@@ -49,7 +49,10 @@ func TestBadInputArguments(t *testing.T) {
 	refused(t, err, ErrInvalidArgument, "35")
 	_, err = c.PutAll(make([]Key, 2), [][]byte{{1}}, wait)
 	refused(t, err, ErrInvalidArgument, "lengths")
-	refused(t, c.Put(&Key{1}, []byte{1}, -wait), ErrInvalidArgument, "timeout_ms")
+	_, err = c.PutAll([]Key{{1}}, [][]byte{{1}}, -wait)
+	refused(t, err, ErrInvalidArgument, "timeout_ms")
+	refused(t, c.Put(&Key{1}, nil), ErrInvalidArgument, "frame")
+	refused(t, c.Put(&Key{}, []byte{1}), ErrInvalidArgument, "key")
 }
 
 func TestBadInputFrames(t *testing.T) {
@@ -63,13 +66,14 @@ func TestBadInputFrames(t *testing.T) {
 		if err := VerifyFrame(damaged); StatusOf(err) != ErrCorrupt && StatusOf(err) != ErrVersion {
 			t.Errorf("byte %d: %v", at, err)
 		}
-		if err := c.Put(&keys[0], damaged, wait); err == nil {
+		if err := c.Put(&keys[0], damaged); err == nil {
 			t.Errorf("byte %d: a damaged frame was put", at)
 		}
 	}
 	refused(t, VerifyFrame(list[0][:100]), ErrCorrupt)
 	refused(t, VerifyFrame(nil), ErrInvalidArgument)
-	refused(t, c.Put(&keys[1], list[0], wait), ErrMismatch, "key")
+	refused(t, c.Put(&keys[0], list[0][:100]), ErrCorrupt)
+	refused(t, c.Put(&keys[1], list[0]), ErrMismatch, "key")
 	_, err := codec.Decode(list[0], loaded, Spec{TokenCount: 16, Key: keys[1]})
 	refused(t, err, ErrMismatch, "key")
 	o := modelOptions()

@@ -34,12 +34,11 @@ func OpenCache(r *Runtime, url string) (*Cache, error) {
 // Close flushes and ends the cache; ErrBusy while operations or calls of it are open or a node serves it.
 func (c *Cache) Close() error { return c.ref.close() }
 
-// Put stores one frame under its key; it replaces one of another form.
-func (c *Cache) Put(key *Key, frame []byte, timeout time.Duration) error {
-	length := [1]uint64{uint64(len(frame))}
-	var result [1]Status
+// Put stores one frame under its key; it replaces one of another form. It runs in the calling thread; with "file:" it
+// waits for the disk.
+func (c *Cache) Put(key *Key, frame []byte) error {
 	_, err := c.ref.on("put", func(cache int64, text []byte) int64 {
-		return flat.Kvtf_cache_put(cache, key[:], frame, bytesOf(length[:]), bytesOf(result[:]), milliseconds(timeout), text)
+		return flat.Kvtf_cache_put_one(cache, key[:], frame, text)
 	})
 	return err
 }

@@ -43,7 +43,7 @@ func TestPutGetRoundTrip(t *testing.T) {
 	keys, list := frames(t, m, 3)
 	for _, url := range []string{"mem:?capacity=16MiB", "file:" + t.TempDir()} {
 		c := newCache(t, r, url)
-		ok(t, c.Put(&keys[0], list[0], wait))
+		ok(t, c.Put(&keys[0], list[0]))
 		statuses, err := c.PutAll(keys[1:], list[1:], wait)
 		equal(t, len(must(t, statuses, err)), 2)
 		for i := range keys {
@@ -62,7 +62,7 @@ func TestMatchPrefix(t *testing.T) {
 	c, m := newCache(t, newRuntime(t), "mem:?capacity=16MiB"), newModel(t)
 	keys, list := frames(t, m, 4)
 	for _, i := range []int{0, 1, 3} {
-		ok(t, c.Put(&keys[i], list[i], wait))
+		ok(t, c.Put(&keys[i], list[i]))
 	}
 	n, err := c.Match(keys)
 	equal(t, must(t, n, err), 2)
@@ -176,7 +176,7 @@ func TestOperationCancel(t *testing.T) {
 		}
 		ok(t, o.Close())
 	}
-	ok(t, c.Put(&keys[0], list[0], wait))
+	ok(t, c.Put(&keys[0], list[0]))
 	n, err := c.Match(keys[:1])
 	equal(t, must(t, n, err), 1)
 }
@@ -200,8 +200,8 @@ func TestPullBetweenNodes(t *testing.T) {
 	r, m := newRuntime(t), newModel(t)
 	keys, list := frames(t, m, 3)
 	c, client, peer := pair(t, r, m)
-	ok(t, c.Put(&keys[0], list[0], wait))
-	ok(t, c.Put(&keys[2], list[2], wait))
+	ok(t, c.Put(&keys[0], list[0]))
+	ok(t, c.Put(&keys[2], list[2]))
 	got, statuses, err := peer.Pull(keys, len(list[0])+4096, wait)
 	refused(t, err, ErrNotFound)
 	equal(t, statuses[1], ErrNotFound)
@@ -350,7 +350,7 @@ func half(b []byte) float64 {
 func TestWrongSize(t *testing.T) {
 	c, m := newCache(t, newRuntime(t), "mem:?capacity=16MiB"), newModel(t)
 	keys, list := frames(t, m, 1)
-	ok(t, c.Put(&keys[0], list[0], wait))
+	ok(t, c.Put(&keys[0], list[0]))
 	small := make([]byte, len(list[0])-1)
 	n, err := c.GetInto(&keys[0], small)
 	refused(t, err, ErrBufferTooSmall)

@@ -21,7 +21,7 @@ func TestClosedHandle(t *testing.T) {
 	must(t, c, err)
 	ok(t, c.Close())
 	ok(t, c.Close())
-	refused(t, c.Put(&keys[0], list[0], wait), ErrClosed, "cache")
+	refused(t, c.Put(&keys[0], list[0]), ErrClosed, "cache")
 	_, err = c.Get(keys[0])
 	refused(t, err, ErrClosed)
 	_, err = c.Match(keys)
@@ -89,7 +89,7 @@ func TestParentWithChildren(t *testing.T) {
 	o, err := c.SubmitPut(keys, list, wait)
 	must(t, o, err)
 	refused(t, c.Close(), ErrBusy)
-	ok(t, c.Put(&keys[0], list[0], wait))
+	ok(t, c.Put(&keys[0], list[0]))
 	node := DefaultNodeOptions()
 	node.Listen = "tcp://127.0.0.1:0"
 	server, err := OpenNode(r, m, node)
@@ -122,7 +122,7 @@ func TestConcurrentClose(t *testing.T) {
 					case 0:
 						err = c.Close()
 					case 1:
-						err = c.Put(&keys[0], list[0], wait)
+						err = c.Put(&keys[0], list[0])
 					case 2:
 						err = o.Close()
 					case 3:
@@ -152,7 +152,7 @@ func TestConcurrentCalls(t *testing.T) {
 		go func(i int) {
 			defer all.Done()
 			for n := 0; n < 100; n++ {
-				if err := c.Put(&keys[i], list[i], wait); err != nil {
+				if err := c.Put(&keys[i], list[i]); err != nil {
 					t.Error(err)
 				}
 				frame, err := c.Get(keys[i])
@@ -219,7 +219,7 @@ func TestManyCallsNoLeak(t *testing.T) {
 	buf := make([]byte, len(list[0]))
 	work := func(n int) {
 		for i := 0; i < n; i += 10 {
-			ok(t, c.Put(&keys[0], list[0], wait))
+			ok(t, c.Put(&keys[0], list[0]))
 			_, err := c.GetInto(&keys[0], buf)
 			ok(t, err)
 			_, err = c.Get(Key{9})

@@ -89,7 +89,7 @@ func TestProfileMissing(t *testing.T) {
 	key, err := ProfileKey(must(t, fingerprint, err))
 	must(t, key, err)
 	wrapped, err := WrapProfile(profile, Digest{})
-	ok(t, c.Put(&key, must(t, wrapped, err), wait))
+	ok(t, c.Put(&key, must(t, wrapped, err)))
 	fetched, err := c.Get(key)
 	fetched, err = UnwrapProfile(must(t, fetched, err))
 	if !bytes.Equal(must(t, fetched, err), profile) {

@@ -45,7 +45,7 @@ public final class Bench {
         for (int round = 0; round < ROUNDS; ++round) {
           long begun = System.nanoTime();
           for (int i = 0; i < COUNT; ++i) {
-            cache.put(keys.get(i), frames[i], 5000);
+            cache.put(keys.get(i), frames[i]);
             cache.get(keys.get(i), buffer);
           }
           took += System.nanoTime() - begun;

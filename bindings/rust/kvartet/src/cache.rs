@@ -76,43 +76,36 @@ impl Cache {
         self.core.close()
     }
 
-    /// Stores one frame under its key; it replaces one of another form.
-    pub fn put(&self, key: &Key, frame: &[u8], timeout: Duration) -> Result<()> {
-        let length = [frame.len() as u64];
-        let mut result = [Status::OK];
-        self.put_bytes(&key.0, frame, &length, bytes_of_mut(&mut result), timeout).map(|_| ())
+    /// Stores one frame under its key; it replaces one of another form. It runs in the calling thread; with "file:" it
+    /// waits for the disk.
+    pub fn put(&self, key: &Key, frame: &[u8]) -> Result<()> {
+        let done = self.core.on("put", |h, t| unsafe {
+            sys::kvtf_cache_put_one(h, key.0.as_ptr(), key.0.len(), frame.as_ptr(), frame.len(), t.ptr(), Text::LEN)
+        });
+        done.map(|_| ())
     }
 
     /// Stores frames.
     pub fn put_all(&self, keys: &[Key], frames: &[&[u8]], timeout: Duration) -> Result<Moved> {
         let (packed, lengths) = pack(frames);
-        moved(keys.len(), |results| self.put_bytes(bytes_of(keys), &packed, &lengths, results, timeout))
-    }
-
-    fn put_bytes(
-        &self,
-        keys: &[u8],
-        frames: &[u8],
-        lengths: &[u64],
-        results: &mut [u8],
-        timeout: Duration,
-    ) -> Result<i64> {
-        let lengths = bytes_of(lengths);
-        self.core.on("put", |h, t| unsafe {
-            sys::kvtf_cache_put(
-                h,
-                keys.as_ptr(),
-                keys.len(),
-                frames.as_ptr(),
-                frames.len(),
-                lengths.as_ptr(),
-                lengths.len(),
-                results.as_mut_ptr(),
-                results.len(),
-                milliseconds(timeout),
-                t.ptr(),
-                Text::LEN,
-            )
+        let (key_bytes, length_bytes) = (bytes_of(keys), bytes_of(&lengths));
+        moved(keys.len(), |results| {
+            self.core.on("put", |h, t| unsafe {
+                sys::kvtf_cache_put(
+                    h,
+                    key_bytes.as_ptr(),
+                    key_bytes.len(),
+                    packed.as_ptr(),
+                    packed.len(),
+                    length_bytes.as_ptr(),
+                    length_bytes.len(),
+                    results.as_mut_ptr(),
+                    results.len(),
+                    milliseconds(timeout),
+                    t.ptr(),
+                    Text::LEN,
+                )
+            })
         })
     }
 

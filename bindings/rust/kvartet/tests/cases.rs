@@ -32,7 +32,7 @@ fn put_get_round_trip() {
     let file = format!("file:{}", directory.display());
     for url in ["mem:?capacity=16MiB", &file] {
         let cache = Cache::open(&runtime, url).unwrap();
-        cache.put(&keys[0], &list[0], WAIT).unwrap();
+        cache.put(&keys[0], &list[0]).unwrap();
         let moved = cache.put_all(&keys[1..], &slices(&list[1..]), WAIT).unwrap();
         assert!(moved.failure.is_none());
         assert_eq!(moved.results, [Status::OK; 2]);
@@ -51,7 +51,7 @@ fn match_prefix() {
     let (cache, model) = (cache(), model());
     let (keys, list) = frames(&model, 4);
     for i in [0, 1, 3] {
-        cache.put(&keys[i], &list[i], WAIT).unwrap();
+        cache.put(&keys[i], &list[i]).unwrap();
     }
     assert_eq!(cache.matched(&keys).unwrap(), 2);
     assert_eq!(cache.matched(&[]).unwrap(), 0);
@@ -140,7 +140,7 @@ fn operation_cancel() {
             }
         }
     }
-    cache.put(&keys[0], &list[0], WAIT).unwrap();
+    cache.put(&keys[0], &list[0]).unwrap();
     assert_eq!(cache.matched(&keys[..1]).unwrap(), 1);
 }
 
@@ -157,8 +157,8 @@ fn pull_between_nodes() {
     let client = Node::open(&runtime, &model, &NodeOptions::default()).unwrap();
     server.serve(&cache).unwrap();
     let peer = client.connect(&server.url().unwrap(), WAIT).unwrap();
-    cache.put(&keys[0], &list[0], WAIT).unwrap();
-    cache.put(&keys[2], &list[2], WAIT).unwrap();
+    cache.put(&keys[0], &list[0]).unwrap();
+    cache.put(&keys[2], &list[2]).unwrap();
     let pulled = peer.pull(&keys, list[0].len() + 4096, WAIT).unwrap();
     assert_eq!(pulled.failure.unwrap().status, Status::NOT_FOUND);
     assert_eq!(pulled.results, [Status::OK, Status::NOT_FOUND, Status::OK]);
@@ -292,6 +292,8 @@ fn bad_input_arguments() {
     refused(Verifier::new(&VerifierOptions::default()), bad, &[]);
     refused(Memory::new(0), bad, &["0"]);
     refused(cache.put_all(&[Key([1; 36]), Key([2; 36])], &[&[1u8][..]], WAIT), bad, &["lengths"]);
+    refused(cache.put(&Key([1; 36]), &[]), bad, &["frame"]);
+    refused(cache.put(&Key([0; 36]), &[1]), bad, &["key"]);
     // Below the idiomatic layer: records and keys of sizes that it never makes.
     let (mut text, record) = ([0u8; 256], [255u8; 8]);
     unsafe {
@@ -322,10 +324,11 @@ fn bad_input_frames() {
         damaged[at] ^= 1;
         let status = verify_frame(&damaged).unwrap_err().status;
         assert!(status == Status::CORRUPT || status == Status::VERSION, "byte {}: {:?}", at, status);
-        assert!(cache.put(&keys[0], &damaged, WAIT).is_err(), "byte {}", at);
+        assert!(cache.put(&keys[0], &damaged).is_err(), "byte {}", at);
     }
     refused(verify_frame(&list[0][..100]), Status::CORRUPT, &[]);
-    refused(cache.put(&keys[1], &list[0], WAIT), Status::MISMATCH, &["key"]);
+    refused(cache.put(&keys[0], &list[0][..100]), Status::CORRUPT, &[]);
+    refused(cache.put(&keys[1], &list[0]), Status::MISMATCH, &["key"]);
     let other_key = spec(0, 16, Some(keys[1]));
     refused(raw.decode(&list[0], &view, &mut loaded, &other_key), Status::MISMATCH, &["key"]);
     let other = Model::new(&ModelOptions { id: b"other weights".to_vec(), ..model_options() }).unwrap();
@@ -380,7 +383,7 @@ fn bad_input_text() {
 fn wrong_size() {
     let (cache, model) = (cache(), model());
     let (keys, list) = frames(&model, 1);
-    cache.put(&keys[0], &list[0], WAIT).unwrap();
+    cache.put(&keys[0], &list[0]).unwrap();
     let mut small = vec![0; list[0].len() - 1];
     refused(cache.get_into(&keys[0], &mut small), Status::BUFFER_TOO_SMALL, &[&list[0].len().to_string()]);
     assert!(small.iter().all(|byte| *byte == 0), "the buffer was written");

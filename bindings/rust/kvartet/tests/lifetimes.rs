@@ -13,7 +13,7 @@ fn closed_handle() {
     let cache = cache();
     cache.close().unwrap();
     cache.close().unwrap();
-    refused(cache.put(&keys[0], &list[0], WAIT), Status::CLOSED, &["cache"]);
+    refused(cache.put(&keys[0], &list[0]), Status::CLOSED, &["cache"]);
     refused(cache.get(&keys[0]), Status::CLOSED, &[]);
     refused(cache.matched(&keys), Status::CLOSED, &[]);
     refused(cache.stats(), Status::CLOSED, &[]);
@@ -67,7 +67,7 @@ fn parent_with_children() {
     refused(runtime.close(), Status::BUSY, &["1 open"]);
     let operation = cache.submit_put(&keys, &slices(&list), WAIT).unwrap();
     refused(cache.close(), Status::BUSY, &[]);
-    cache.put(&keys[0], &list[0], WAIT).unwrap();
+    cache.put(&keys[0], &list[0]).unwrap();
     let listen = "tcp://127.0.0.1:0".into();
     let server = Node::open(&runtime, &model, &NodeOptions { listen, ..NodeOptions::default() }).unwrap();
     server.serve(&cache).unwrap();
@@ -82,7 +82,7 @@ fn parent_with_children() {
         let runtime = kit::runtime();
         Cache::open(&runtime, "mem:?capacity=16MiB").unwrap()
     };
-    orphan.put(&keys[0], &list[0], WAIT).unwrap();
+    orphan.put(&keys[0], &list[0]).unwrap();
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn concurrent_close() {
                     for _ in 0..50 {
                         let done = match worker % 4 {
                             0 => cache.close(),
-                            1 => cache.put(&keys[0], &list[0], WAIT),
+                            1 => cache.put(&keys[0], &list[0]),
                             2 => operation.close(),
                             _ => operation.wait(WAIT).map(|_| ()),
                         };
@@ -125,7 +125,7 @@ fn concurrent_calls() {
             scope.spawn(move || {
                 let name = format!("no-codec-{}", i);
                 for _ in 0..100 {
-                    cache.put(&keys[i], &list[i], WAIT).unwrap();
+                    cache.put(&keys[i], &list[i]).unwrap();
                     assert!(cache.get(&keys[i]).unwrap() == list[i]);
                     refused(codec(model, &name), Status::UNSUPPORTED, &[&name]);
                 }

@@ -18,7 +18,7 @@ fn many_calls_no_leak() {
     let mut buf = vec![0; list[0].len()];
     let mut work = |calls: usize| {
         for _ in 0..calls / 10 {
-            cache.put(&keys[0], &list[0], WAIT).unwrap();
+            cache.put(&keys[0], &list[0]).unwrap();
             cache.get_into(&keys[0], &mut buf).unwrap();
             refused(cache.get(&Key([9; 36])), Status::NOT_FOUND, &[]);
             codec(&model, "raw").unwrap();

@@ -65,7 +65,7 @@ fn profile_missing() {
     refused(raw.decode(&frame, &view, &mut loaded, &spec(0, 64, None)), Status::PROFILE_MISSING, &["profile"]);
     // The profile travels like a frame.
     let key = profile_key(&profile_fingerprint(&profile).unwrap()).unwrap();
-    cache.put(&key, &wrap_profile(&profile, None).unwrap(), WAIT).unwrap();
+    cache.put(&key, &wrap_profile(&profile, None).unwrap()).unwrap();
     let fetched = unwrap_profile(&cache.get(&key).unwrap()).unwrap();
     assert!(fetched == profile);
     let other = transform(&model, &fetched, 4).unwrap();

@@ -54,7 +54,7 @@ func main() {
 		for round := 0; round < rounds; round++ {
 			begun := time.Now()
 			for i := range frames {
-				check(cache.Put(&keys[i], frames[i], 5*time.Second))
+				check(cache.Put(&keys[i], frames[i]))
 				_, err := cache.GetInto(&keys[i], buffer)
 				check(err)
 			}

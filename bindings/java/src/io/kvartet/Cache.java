@@ -29,15 +29,18 @@ public final class Cache extends NativeObject {
     }
   }
 
-  /** Stores one frame under its key; it replaces one of another form. A direct buffer is not copied. */
-  public void put(byte[] key, ByteBuffer frame, long timeoutMs) {
+  /**
+   * Stores one frame under its key; it replaces one of another form. It runs in the calling thread; with "file:" it
+   * waits for the disk. A direct buffer is not copied.
+   */
+  public void put(byte[] key, ByteBuffer frame) {
     Object bytes = Native.input(frame);
-    byte[] lengths = Native.record(frame.remaining());
-    on("put", (cache, error) -> Flat.kvtf_cache_put(cache, key, bytes, lengths, new byte[4], timeoutMs, error));
+    on("put", (cache, error) -> Flat.kvtf_cache_put_one(cache, key, bytes, error));
   }
 
-  public void put(byte[] key, byte[] frame, long timeoutMs) {
-    put(key, ByteBuffer.wrap(frame), timeoutMs);
+  /** As put of a buffer, of a copy of the array. */
+  public void put(byte[] key, byte[] frame) {
+    on("put", (cache, error) -> Flat.kvtf_cache_put_one(cache, key, frame, error));
   }
 
   /** Stores frames; the statuses are each frame's own. */

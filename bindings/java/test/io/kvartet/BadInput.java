@@ -49,7 +49,11 @@ final class BadInput {
           () -> c.putAll(List.of(new byte[36], new byte[36]), List.of(new byte[1]), WAIT), "lengths");
       byte[] key = new byte[36];
       key[0] = 1;
-      refused(Status.INVALID_ARGUMENT, () -> c.put(key, new byte[1], -1), "timeout_ms");
+      refused(Status.INVALID_ARGUMENT, () -> c.putAll(List.of(key), List.of(new byte[1]), -1), "timeout_ms");
+      refused(Status.INVALID_ARGUMENT, () -> c.put(key, new byte[0]), "frame");
+      refused(Status.INVALID_ARGUMENT, () -> c.put(key, (ByteBuffer) null), "frame");
+      refused(Status.INVALID_ARGUMENT, () -> c.put(new byte[35], new byte[1]), "key is 35");
+      refused(Status.INVALID_ARGUMENT, () -> c.put(null, new byte[1]), "key is 0");
     }
     // Below the idiomatic layer: records of sizes that it never makes, and objects that are no bytes.
     refused(Status.INVALID_ARGUMENT, () -> Native.call("runtime", e -> Flat.kvtf_runtime_create(new byte[7], e)), "7 bytes");
@@ -75,10 +79,11 @@ final class BadInput {
         damaged[at] ^= 1;
         int status = Cases.statusOf(() -> Kvartet.verifyFrame(ByteBuffer.wrap(damaged)));
         check(status == Status.CORRUPT || status == Status.VERSION, "byte " + at + ": " + Status.name(status));
-        check(Cases.statusOf(() -> c.put(f.keys().get(0), damaged, WAIT)) != Status.OK, "byte " + at + " was put");
+        check(Cases.statusOf(() -> c.put(f.keys().get(0), damaged)) != Status.OK, "byte " + at + " was put");
       }
       refused(Status.CORRUPT, () -> Kvartet.verifyFrame(ByteBuffer.wrap(frame, 0, 100)));
-      refused(Status.MISMATCH, () -> c.put(f.keys().get(1), frame, WAIT), "key");
+      refused(Status.CORRUPT, () -> c.put(f.keys().get(0), ByteBuffer.wrap(frame, 0, 100)));
+      refused(Status.MISMATCH, () -> c.put(f.keys().get(1), frame), "key");
       try (Model other = new Model(foreign); Codec codec = new Codec(m, "raw"); Codec strange = new Codec(other, "raw")) {
         refused(Status.MISMATCH, () -> codec.decode(ByteBuffer.wrap(frame), emptyView(16), spec(0, 16, f.keys().get(1))), "key");
         refused(Status.MISMATCH, () -> strange.decode(ByteBuffer.wrap(frame), emptyView(16), spec(0, 16, f.keys().get(0))), "model");

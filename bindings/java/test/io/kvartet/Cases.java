@@ -63,7 +63,7 @@ final class Cases {
       Kit.Frames f = frames(m, 3);
       for (String url : List.of("mem:?capacity=16MiB", "file:" + directory)) {
         try (Cache c = new Cache(r, url)) {
-          c.put(f.keys().get(0), f.frames().get(0), WAIT);
+          c.put(f.keys().get(0), f.frames().get(0));
           Cache.Moved moved = c.putAll(f.keys().subList(1, 3), f.frames().subList(1, 3), WAIT);
           equal(moved.status(), Status.OK);
           equal(moved.results().length, 2);
@@ -92,7 +92,7 @@ final class Cases {
   static void matchPrefix() {
     withCache((c, m) -> {
       Kit.Frames f = frames(m, 4);
-      for (int i : new int[] {0, 1, 3}) c.put(f.keys().get(i), f.frames().get(i), WAIT);
+      for (int i : new int[] {0, 1, 3}) c.put(f.keys().get(i), f.frames().get(i));
       equal(c.match(f.keys()), 2);
       equal(c.match(List.of()), 0);
       equal(c.remove(f.keys().subList(0, 3)), 2);
@@ -178,7 +178,7 @@ final class Cases {
           if (i % 2 == 0) cancelAndAwait(o);
         }
       }
-      c.put(f.keys().get(0), f.frames().get(0), WAIT);
+      c.put(f.keys().get(0), f.frames().get(0));
       equal(c.match(f.keys().subList(0, 1)), 1);
     });
   }
@@ -218,8 +218,8 @@ final class Cases {
   static void pullBetweenNodes() {
     withPair((c, m, client, peer) -> {
       Kit.Frames f = frames(m, 3);
-      c.put(f.keys().get(0), f.frames().get(0), WAIT);
-      c.put(f.keys().get(2), f.frames().get(2), WAIT);
+      c.put(f.keys().get(0), f.frames().get(0));
+      c.put(f.keys().get(2), f.frames().get(2));
       Peer.Pulled pulled = peer.pull(f.keys(), f.frames().get(0).length + 4096, WAIT);
       equal(pulled.status(), Status.NOT_FOUND);
       equal(pulled.results()[1], Status.NOT_FOUND);
@@ -341,7 +341,7 @@ final class Cases {
       Kit.Frames f = frames(m, 1);
       byte[] key = f.keys().get(0);
       byte[] frame = f.frames().get(0);
-      c.put(key, frame, WAIT);
+      c.put(key, frame);
       ByteBuffer small = ByteBuffer.allocateDirect(frame.length - 1);
       refused(Status.BUFFER_TOO_SMALL, () -> c.get(key, small), String.valueOf(frame.length));
       for (int i = 0; i < small.capacity(); ++i) check(small.get(i) == 0, "the buffer was written");

@@ -28,7 +28,7 @@ final class Lifetimes {
       Cache c = new Cache(r, "mem:?capacity=1MiB");
       c.close();
       c.close();
-      List<Runnable> calls = List.of(() -> c.put(f.keys().get(0), f.frames().get(0), WAIT), () -> c.get(f.keys().get(0)),
+      List<Runnable> calls = List.of(() -> c.put(f.keys().get(0), f.frames().get(0)), () -> c.get(f.keys().get(0)),
           () -> c.match(f.keys()), c::stats, () -> c.submitPut(f.keys(), f.frames(), WAIT), c::eventFd, () -> c.poll(1));
       for (Runnable call : calls) refused(Status.CLOSED, call, "cache");
       Model gone = new Model(modelOptions());
@@ -83,7 +83,7 @@ final class Lifetimes {
       refused(Status.BUSY, r::close, "1 open");
       Operation o = c.submitPut(f.keys(), f.frames(), WAIT);
       refused(Status.BUSY, c::close);
-      c.put(f.keys().get(0), f.frames().get(0), WAIT);
+      c.put(f.keys().get(0), f.frames().get(0));
       Node server = new Node(r, m, listening);
       server.serve(c);
       o.close();
@@ -115,7 +115,7 @@ final class Lifetimes {
       for (int round = 0; round < 20; ++round) {
         Cache c = new Cache(r, "mem:?capacity=16MiB");
         Operation o = c.submitPut(f.keys(), f.frames(), WAIT);
-        List<Runnable> calls = List.of(c::close, () -> c.put(f.keys().get(0), f.frames().get(0), WAIT), o::close,
+        List<Runnable> calls = List.of(c::close, () -> c.put(f.keys().get(0), f.frames().get(0)), o::close,
             () -> o.await(WAIT));
         parallel(8, worker -> {
           for (int i = 0; i < 50; ++i) {
@@ -134,7 +134,7 @@ final class Lifetimes {
       Kit.Frames f = frames(m, 8);
       parallel(8, worker -> {
         for (int n = 0; n < 100; ++n) {
-          c.put(f.keys().get(worker), f.frames().get(worker), WAIT);
+          c.put(f.keys().get(worker), f.frames().get(worker));
           check(Arrays.equals(c.get(f.keys().get(worker)), f.frames().get(worker)), "frame " + worker);
           refused(Status.UNSUPPORTED, () -> new Codec(m, "no-codec-" + worker), "no-codec-" + worker);
         }
@@ -215,7 +215,7 @@ final class Lifetimes {
     byte[] copy = new byte[frame.remaining()];
     frame.duplicate().get(copy);
     for (int i = 0; i < calls; i += 10) {
-      c.put(key, frame, WAIT);
+      c.put(key, frame);
       c.get(key, room);
       refused(Status.NOT_FOUND, () -> c.get(missing));
       new Codec(m, "raw").close();

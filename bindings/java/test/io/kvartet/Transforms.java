@@ -87,7 +87,7 @@ final class Transforms {
       }
       // The profile travels like a frame.
       byte[] key = Profile.key(Profile.fingerprint(profile));
-      c.put(key, Profile.wrap(profile, null), WAIT);
+      c.put(key, Profile.wrap(profile, null));
       byte[] fetched = Profile.unwrap(c.get(key));
       same(fetched, profile);
       try (Codec other = transform(m, fetched, 4)) {
