@@ -33,6 +33,13 @@ from_byte() {
   zcat -f "$2" | tail -c "+$(($1 + 1))" >"$2.cut" && rm "$2" && mv "$2.cut" "${2%.gz}"
 }
 
+# is_utf8 FILE: gzip'd or not.
+is_utf8() {
+  zcat -f "$1" | iconv -f UTF-8 -t UTF-8 >/dev/null 2>&1 && return
+  echo "$1 is not UTF-8 text: take another file into scripts/texts"
+  return 1
+}
+
 copy_texts() {
   local package path kind offset file number=0 folder="$DEPS/texts/$1"
   lists_are_apart || return 1
@@ -43,6 +50,7 @@ copy_texts() {
     file="$(printf '%s/%02d-%s-%s-%s' "$folder.new" "$number" "$kind" "$package" "$(basename "$path")")"
     { [ -s "$path" ] && cp "$path" "$file"; } || from_archive "$package" "$path" "$file" || return 1
     chmod 644 "$file"
+    is_utf8 "$file" || return 1
     [ -z "$offset" ] || from_byte "$offset" "$file" || return 1
   done < <(text_lines "$1")
   rm -rf "$folder"
