@@ -354,8 +354,7 @@ StatusOr<CodecReport> Codec::Decode(Bytes frame, const FrameSpec& spec, const Vi
     if (hash.Digest() != segment.checksum)
       return Error(KVT_ERR_CORRUPT, absl::StrCat(name(), ": its bytes do not have its checksum"));
     if (!status.ok()) return Annotate(status, name());
-    KVT_RETURN_IF_ERROR(
-        CheckZero(header.Padding(frame, segment), absl::StrCat("frame: padding of segment ", i)));
+    KVT_RETURN_IF_ERROR(header.CheckPadding(frame, i));
     report.decoded_bytes += header.tokens * rows.row_bytes();
   }
   return report;

@@ -42,8 +42,7 @@ StatusOr<FrameSummary> VerifyFrame(Bytes frame, uint64_t* checksums) {
                    absl::StrCat("frame: segment ", i, " (layer ", segment.layer_begin, ", stream ",
                                 segment.stream, "): its bytes do not have its checksum"));
     }
-    KVT_RETURN_IF_ERROR(
-        CheckZero(header.Padding(frame, segment), absl::StrCat("frame: padding of segment ", i)));
+    KVT_RETURN_IF_ERROR(header.CheckPadding(frame, i));
   }
   if (checksums != nullptr) *checksums += 2 + header.segments.size();
   return Summarise(header);

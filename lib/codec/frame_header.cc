@@ -1,6 +1,7 @@
 #include "codec/frame_header.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "codec/frame_prefix.h"
@@ -24,10 +25,12 @@ Status ReadFixed(const flatbuffers::Vector<uint8_t>* field, absl::string_view na
   return OkStatus();
 }
 
-Status CheckRange(absl::string_view name, uint64_t begin, uint64_t end, uint64_t low, uint64_t high) {
+// `segment`: whose range it is; none for the header's own.
+Status CheckRange(absl::string_view name, uint64_t begin, uint64_t end, uint64_t low, uint64_t high,
+                  std::optional<size_t> segment = std::nullopt) {
   if (begin >= end || begin < low || end > high) {
-    return Corrupt(
-        absl::StrCat(name, " [", begin, ", ", end, ") is empty or outside of [", low, ", ", high, ")"));
+    return Corrupt(absl::StrCat(segment.has_value() ? absl::StrCat("segment ", *segment, ": ") : "", name,
+                                " [", begin, ", ", end, ") is empty or outside of [", low, ", ", high, ")"));
   }
   return OkStatus();
 }
@@ -101,20 +104,22 @@ Status ReadSegments(const schema::FrameHeader& read, FrameHeader* header) {
     segment.stored_length = entry->stored_length();
     segment.decoded_length = entry->decoded_length();
     segment.checksum = entry->checksum();
-    const std::string name = absl::StrCat("segment ", header->segments.size());
+    const size_t n = header->segments.size();
     if (segment.stream >= header->streams) {
-      return Corrupt(absl::StrCat(name, ": stream is ", segment.stream, ", the frame has ", header->streams));
+      return Corrupt(
+          absl::StrCat("segment ", n, ": stream is ", segment.stream, ", the frame has ", header->streams));
     }
-    KVT_RETURN_IF_ERROR(CheckRange(absl::StrCat(name, ": layers"), segment.layer_begin, segment.layer_end,
-                                   header->layer_begin, header->layer_end));
-    KVT_RETURN_IF_ERROR(CheckRange(absl::StrCat(name, ": heads"), segment.head_begin, segment.head_end,
-                                   header->head_begin, header->head_end));
+    KVT_RETURN_IF_ERROR(CheckRange("layers", segment.layer_begin, segment.layer_end, header->layer_begin,
+                                   header->layer_end, n));
+    KVT_RETURN_IF_ERROR(
+        CheckRange("heads", segment.head_begin, segment.head_end, header->head_begin, header->head_end, n));
     if (segment.offset != next) {
-      return Corrupt(absl::StrCat(name, ": offset is ", segment.offset, ", the one before ends at ", next));
+      return Corrupt(
+          absl::StrCat("segment ", n, ": offset is ", segment.offset, ", the one before ends at ", next));
     }
     if (segment.stored_length > header->payload_length - next) {
-      return Corrupt(absl::StrCat(name, ": stored length ", segment.stored_length, " at offset ", next,
-                                  " goes beyond the payload of ", header->payload_length));
+      return Corrupt(absl::StrCat("segment ", n, ": stored length ", segment.stored_length, " at offset ",
+                                  next, " goes beyond the payload of ", header->payload_length));
     }
     // The payload's length is a multiple of the alignment, so this cannot go beyond it.
     next = AlignFrame(next + segment.stored_length);
@@ -183,6 +188,13 @@ Status CheckZero(Bytes padding, absl::string_view what) {
     }
   }
   return OkStatus();
+}
+
+Status FrameHeader::CheckPadding(Bytes frame, size_t i) const {
+  const Bytes padding = Padding(frame, segments[i]);
+  // Nearly always: no text is made for it.
+  if (std::all_of(padding.begin(), padding.end(), [](uint8_t byte) { return byte == 0; })) return OkStatus();
+  return CheckZero(padding, absl::StrCat("frame: padding of segment ", i));
 }
 
 StatusOr<FrameHeader> ParseFrame(Bytes frame) {

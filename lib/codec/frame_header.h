@@ -62,6 +62,8 @@ struct FrameHeader {
     const uint64_t end = segment.offset + segment.stored_length;
     return frame.subspan(payload_offset + end, AlignFrame(end) - end);
   }
+  // CheckZero of the padding of segment `i`.
+  Status CheckPadding(Bytes frame, size_t i) const;
 };
 
 // Checks prefix and header of a whole frame; reads no payload. Takes its two checksums as verified.
