@@ -74,8 +74,11 @@ const std::vector<uint8_t>& CalibrateProfile(TransformKv& kv) {
 }
 
 TransformCodec::TransformCodec(const TransformKv& kv, const std::string& name,
-                               const std::vector<uint8_t>& profile)
-    : kv_(kv) {
+                               const std::vector<uint8_t>& profile, uint64_t token_begin,
+                               uint64_t token_count)
+    : kv_(kv), spec_(*kv.spec()) {
+  spec_.token_begin = token_begin;
+  spec_.token_count = token_count;
   kvt_codec_options_t options;
   kvt_codec_options_init(&options, sizeof options);
   options.name = name.data();
@@ -85,21 +88,20 @@ TransformCodec::TransformCodec(const TransformKv& kv, const std::string& name,
   options.ratio = kRatio;
   Check(kvt_codec_create(kv.model(), &options, &codec_), "kvt_codec_create");
   uint64_t bound = 0;
-  Check(kvt_codec_bound(codec_, kv.view(), kv.spec(), &bound), "kvt_codec_bound");
+  Check(kvt_codec_bound(codec_, kv.view(), &spec_, &bound), "kvt_codec_bound");
   frame_.resize(bound);
 }
 
 double TransformCodec::Encode() {
   return Seconds([&] {
-    Check(kvt_codec_encode(codec_, kv_.view(), kv_.spec(), frame_.data(), frame_.size(), &frame_bytes_,
-                           nullptr),
+    Check(kvt_codec_encode(codec_, kv_.view(), &spec_, frame_.data(), frame_.size(), &frame_bytes_, nullptr),
           "kvt_codec_encode");
   });
 }
 
 double TransformCodec::Decode() {
   return Seconds([&] {
-    Check(kvt_codec_decode(codec_, frame_.data(), frame_bytes_, kv_.spec(), kv_.view(), nullptr),
+    Check(kvt_codec_decode(codec_, frame_.data(), frame_bytes_, &spec_, kv_.view(), nullptr),
           "kvt_codec_decode");
   });
 }

@@ -41,11 +41,12 @@ class TransformKv {
 // The profile of two fillings, for kRatio; made once.
 const std::vector<uint8_t>& CalibrateProfile(TransformKv& kv);
 
-// A codec of the KV's model, with the memory for its frame of all tokens.
+// A codec of the KV's model, with the memory for its frame of all tokens, or of some.
 class TransformCodec {
  public:
   // `profile`: for "transform" and "dense"; else empty.
-  TransformCodec(const TransformKv& kv, const std::string& name, const std::vector<uint8_t>& profile);
+  TransformCodec(const TransformKv& kv, const std::string& name, const std::vector<uint8_t>& profile,
+                 uint64_t token_begin = 0, uint64_t token_count = kTokens);
   ~TransformCodec() { kvt_codec_destroy(codec_); }
   TransformCodec(const TransformCodec&) = delete;
   TransformCodec& operator=(const TransformCodec&) = delete;
@@ -57,6 +58,7 @@ class TransformCodec {
 
  private:
   const TransformKv& kv_;
+  kvt_frame_spec_t spec_;
   kvt_codec_t codec_ = 0;
   std::vector<uint8_t> frame_;
   size_t frame_bytes_ = 0;
