@@ -13,8 +13,9 @@
  * `needed`, the one out-parameter set then.
  *  5. Option structures begin with struct_size and are filled by their kvt_*_init(); the library never reads
  * past struct_size.
- *  6. Every call that can wait takes timeout_ms, its deadline in milliseconds from now; 0 does not wait; a
- * negative one is refused. For a submitted operation it is the operation's deadline, from the submit on.
+ *  6. Every call that can wait for other work or a peer takes timeout_ms, its deadline in milliseconds from
+ * now; 0 does not wait; a negative one is refused. For a submitted operation it is the operation's deadline,
+ * from the submit on. Calls on a cache in files that wait for the disk alone take none and say so.
  *  7. Strings are UTF-8 with an explicit length unless a parameter says that it ends with NUL.
  */
 #ifndef KVARTET_BASE_H_

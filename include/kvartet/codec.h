@@ -24,7 +24,7 @@ typedef struct kvt_codec_options {
   uint32_t reserved;       /* 0 */
   const char* name;        /* one of the names below; NULL with length 0, the default: "raw" */
   size_t name_len;
-  const uint8_t* profile; /* transform: a profile's bytes (experimental.h), copied */
+  const uint8_t* profile; /* transform, dense, kvtc: a profile's bytes (experimental.h), copied */
   size_t profile_len;
   uint32_t ratio;  /* transform, dense, kvtc: raw bytes of coded tokens to their stored bytes; 4 to 32 (dense:
                       8 to 96, kvtc: 4 to 96), and not below what the profile was calibrated for. 0, the

@@ -62,7 +62,8 @@ StatusOr<std::unique_ptr<const SegmentFormat>> MakeSegmentCodec(const SegmentPar
       absl::StrCat(
           "codec '", name,
           "' is not one of raw, lossless, nested_coarse, nested_rest, cachegen, int8, fp8, fp8_e5m2, kivi2, "
-          "kivi4, kivi8, and rotated2, rotated3, rotated4, rotated4v2 and the like"));
+          "kivi4, kivi8, of rotated2, rotated3, rotated4, rotated4v2 and the like, or, with a profile, of "
+          "transform, dense, kvtc"));
 }
 
 }  // namespace kvt
