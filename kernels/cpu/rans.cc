@@ -73,7 +73,8 @@ HWY_INLINE size_t DecodeRound(const RansDecodeTable& table, StateVec (&x)[S / kL
     next += kRansWordBytes * hn::CountTrue(d, short_of);
     const auto longer = hn::Or(hn::ShiftLeft<16>(state), ExpandWords(short_of, fresh));
     x[v] = hn::IfThenElse(short_of, longer, state);
-    // Not TruncateTo: Highway 1.0.3 loses bytes in it where code is built for AVX3_DL, say with -march=native.
+    // Not TruncateTo: Highway 1.0.3 loses bytes in it where code is built for AVX3_DL, say with
+    // -march=native.
     hn::StoreU(hn::DemoteTo(d8, hn::BitCast(di, hn::ShiftRight<24>(entry))), d8, out + v * kLanes);
   }
   return static_cast<size_t>(next - words) / kRansWordBytes;
