@@ -45,14 +45,14 @@ void ReadControlPart(MessageType type, kvt::Bytes control) {
       return;
     case MessageType::kFrames:
       With<wire::Frames>(control, [](const wire::Frames& frames) {
-        if (frames.items() == nullptr) return;
+        if (frames.items() == nullptr || !transfer::Aligned(*frames.items())) return;
         for (const wire::FrameItem* item : *frames.items()) (void)transfer::ItemStatus(item->status());
       });
       return;
     case MessageType::kPush:
       With<wire::Push>(control, [](const wire::Push& push) {
         ReadKeys(push.keys());
-        if (push.lengths() == nullptr) return;
+        if (push.lengths() == nullptr || !transfer::Aligned(*push.lengths())) return;
         uint64_t total = 0;
         for (const uint64_t length : *push.lengths()) total ^= length;
         Require(total != UINT64_MAX || push.lengths()->size() != 0);
