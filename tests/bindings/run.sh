@@ -36,10 +36,12 @@ run_go() {
 }
 
 run_java() {
+  # The whole heap is resident from the start, so that what grows is native memory: the leak test looks at it.
+  local heap=(-Xms256m -Xmx256m -XX:+AlwaysPreTouch)
   build_java >"$build/java.log" 2>&1 &&
     javac -Xlint:all -Werror -cp "$build/java/classes" -d "$build/java/test" "$root"/bindings/java/test/io/kvartet/*.java \
       >>"$build/java.log" 2>&1 &&
-    java -Xcheck:jni "-Dkvartet.library=$build/java/libkvartet_jni.so" -cp "$build/java/classes:$build/java/test" \
+    java "${heap[@]}" -Xcheck:jni "-Dkvartet.library=$build/java/libkvartet_jni.so" -cp "$build/java/classes:$build/java/test" \
       io.kvartet.RunCases >>"$build/java.log" 2>&1
   local status=$? line
   line="$(sed -n 's/^java: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$build/java.log")"
