@@ -183,8 +183,7 @@ static int FlatEnded(flat_operation_t* operation, kvt_completion_t* completion) 
   return done;
 }
 
-/* Waits in the library, which gives a completion to one of those that wait or poll, and keeps what it gives.
- */
+/* Waits in the library, which gives the completion to one of those that wait or poll, and keeps it. */
 static kvt_status_t FlatWaitAndKeep(flat_operation_t* operation, int64_t timeout_ms,
                                     kvt_completion_t* completion) {
   pthread_mutex_lock(&flat_mu);

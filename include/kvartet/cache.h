@@ -120,10 +120,13 @@ KVT_API kvt_status_t kvt_cache_event_fd(kvt_cache_t cache, int32_t* fd);
 KVT_API kvt_status_t kvt_cache_match(kvt_cache_t cache, const uint8_t* keys, size_t count, size_t* matched);
 
 /* Puts one frame in the calling thread: what kvt_cache_submit_put does for one, without waking a worker.
- * @return as each of its results, and KVT_ERR_INVALID_ARGUMENT (`frame` is NULL; frame_len is 0 or above
- * KVT_FRAME_BYTES_MAX; a key that is all zero); KVT_ERR_CLOSED; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE.
- * After an error the cache holds what it held. `frame` is borrowed for the call. Threads: any. Blocks: file:
- * for the disk. Since: 0.1. */
+ * @param frame  frame_len bytes, borrowed for the call.
+ * @return KVT_OK (also: the key has such a frame already); KVT_ERR_CORRUPT (not a whole frame);
+ * KVT_ERR_MISMATCH (the frame carries another key); KVT_ERR_VERSION; KVT_ERR_DISK_FULL; KVT_ERR_IO;
+ * KVT_ERR_LIMIT (memory, capacity, open files); KVT_ERR_OUT_OF_MEMORY; KVT_ERR_INVALID_ARGUMENT (`frame` is
+ * NULL; frame_len is 0 or above KVT_FRAME_BYTES_MAX; a key that is all zero); KVT_ERR_CLOSED;
+ * KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. After an error the frame is not stored, though others may have
+ * been evicted to make room for it. Threads: any. Blocks: file: for the disk. Since: 0.1. */
 KVT_API kvt_status_t kvt_cache_put(kvt_cache_t cache, const uint8_t key[KVT_KEY_BYTES], const uint8_t* frame,
                                    size_t frame_len);
 

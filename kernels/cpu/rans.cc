@@ -51,6 +51,19 @@ HWY_INLINE StateVec ExpandWords(Mask mask, StateVec words) {
 #endif
 }
 
+// Stores values below 256 as bytes.
+HWY_INLINE void StoreBytes(StateVec values, uint8_t* out) {
+  const hn::Rebind<uint8_t, StateTag> d8;
+#if HWY_TARGET == HWY_AVX3_DL
+  // Highway 1.0.3 loses bytes in its TruncateTo of this target, which code has that is built with
+  // -march=native.
+  const hn::RebindToSigned<StateTag> di;
+  hn::StoreU(hn::DemoteTo(d8, hn::BitCast(di, values)), d8, out);
+#else
+  hn::StoreU(hn::TruncateTo(d8, values), d8, out);
+#endif
+}
+
 // One symbol of each of S states; returns the words used.
 template <size_t S>
 HWY_INLINE size_t DecodeRound(const RansDecodeTable& table, StateVec (&x)[S / kLanes], const uint8_t* words,
@@ -58,7 +71,6 @@ HWY_INLINE size_t DecodeRound(const RansDecodeTable& table, StateVec (&x)[S / kL
   const StateTag d;
   const hn::RebindToSigned<StateTag> di;
   const hn::Rebind<uint16_t, StateTag> d16;
-  const hn::Rebind<uint8_t, StateTag> d8;
   const auto mask = hn::Set(d, (1u << table.bits) - 1), twelve = hn::Set(d, 0xfffu);
   const auto low = hn::Set(di, static_cast<int32_t>(kRansLow));
   const auto bits = static_cast<int>(table.bits);
@@ -73,9 +85,7 @@ HWY_INLINE size_t DecodeRound(const RansDecodeTable& table, StateVec (&x)[S / kL
     next += kRansWordBytes * hn::CountTrue(d, short_of);
     const auto longer = hn::Or(hn::ShiftLeft<16>(state), ExpandWords(short_of, fresh));
     x[v] = hn::IfThenElse(short_of, longer, state);
-    // Not TruncateTo: Highway 1.0.3 loses bytes in it where code is built for AVX3_DL, say with
-    // -march=native.
-    hn::StoreU(hn::DemoteTo(d8, hn::BitCast(di, hn::ShiftRight<24>(entry))), d8, out + v * kLanes);
+    StoreBytes(hn::ShiftRight<24>(entry), out + v * kLanes);
   }
   return static_cast<size_t>(next - words) / kRansWordBytes;
 }

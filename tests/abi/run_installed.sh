@@ -67,7 +67,7 @@ fi
 # cc_pkg SOURCE OUTPUT: compiles as the documentation says, with nothing but pkg-config.
 cc_pkg() {
   local flags
-  flags="$(PKG_CONFIG_PATH="$libdir/pkgconfig" pkg-config --define-variable=prefix="$prefix" --cflags --libs kvartet)" || return
+  flags="$(PKG_CONFIG_PATH="$libdir/pkgconfig" pkg-config --cflags --libs kvartet)" || return
   # shellcheck disable=SC2086
   gcc -std=c99 -Wall -Wextra -pedantic -Werror -D_POSIX_C_SOURCE=200809L "$1" -o "$2" $flags -Wl,-rpath,"$libdir"
 }
