@@ -32,26 +32,6 @@ inline uint32_t RansEntry(uint32_t symbol, uint32_t frequency, uint32_t place) {
   return symbol << 24 | frequency << 12 | place;
 }
 
-// Fills 2^bits entries; the frequencies add up to 2^bits and none exceeds 4,095. Symbols are written in
-// eights, what is too much is written over by the next ones.
-inline void RansFillEntries(const uint16_t frequencies[kRansSymbols], uint32_t bits, uint32_t* entries) {
-  const uint32_t total = 1u << bits;
-  uint32_t start = 0;
-  for (uint32_t symbol = 0; symbol < kRansSymbols; ++symbol) {
-    const uint32_t first = RansEntry(symbol, frequencies[symbol], 0);
-    uint32_t* to = entries + start;
-    start += frequencies[symbol];
-    for (uint32_t place = 0; place < frequencies[symbol]; place += 8) {
-      const uint32_t room = total - (start - frequencies[symbol]) - place;
-      if (room >= 8) {
-        for (uint32_t i = 0; i < 8; ++i) to[place + i] = first + place + i;
-      } else {
-        for (uint32_t i = 0; i < room; ++i) to[place + i] = first + place + i;
-      }
-    }
-  }
-}
-
 // What the coder needs of a symbol; division by the frequency is a multiplication, exact below 2^31.
 struct RansCode {
   uint32_t limit = 0;  // a state from here on gives up a word first; 0: the symbol is not in the table
@@ -172,6 +152,13 @@ inline uint32_t RansNext(const uint32_t* entries, uint32_t bits, RansStream* str
 }
 
 namespace reference {
+
+// Fills 2^bits entries; the frequencies add up to 2^bits and none exceeds 4,095.
+inline void RansFillEntries(const uint16_t frequencies[kRansSymbols], uint32_t* entries) {
+  for (uint32_t symbol = 0; symbol < kRansSymbols; ++symbol)
+    for (uint32_t place = 0; place < frequencies[symbol]; ++place)
+      *entries++ = RansEntry(symbol, frequencies[symbol], place);
+}
 
 // Symbols of one run from symbol `first` on, whose state is `first` % states. Any state below 2^31 stays
 // below it: frequency x (state >> bits) + place < 2^bits x 2^(31 - bits), as an entry's place is below its

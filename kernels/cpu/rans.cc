@@ -4,6 +4,7 @@
 //   only with at least S words left; before its vector v at most v x N of them are used, so N are left.
 // - The last words, fewer than S, are copied in front of S zeros and rounds go on there. A round that went
 //   beyond the real words puts the place back to where the zeros begin.
+// - Entries are filled in vectors that end at 2^bits at the latest.
 // - A round writes S symbols, and there are count / S rounds; the rest is done by the reference.
 #include "cpu/rans.h"
 
@@ -24,8 +25,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
 
-void Decode(const RansDecodeTable& table, RansStream* stream, uint8_t* out, size_t count) {
+void Decode(const RansDecodeTable& table, RansStream* stream, uint8_t* out, size_t count, bool /*singly*/) {
   reference::RansDecode(table, stream, 0, out, count);
+}
+
+void FillEntries(const uint16_t* frequencies, uint32_t bits, uint32_t* entries) {
+  (void)bits;
+  reference::RansFillEntries(frequencies, entries);
 }
 
 #else
@@ -64,8 +70,31 @@ HWY_INLINE void StoreBytes(StateVec values, uint8_t* out) {
 #endif
 }
 
+// The entries at these places, by a load for each.
+HWY_INLINE StateVec LoadSingly(const uint32_t* entries, const uint32_t* places) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX2
+  const auto four = [&](size_t i) HWY_ATTR {
+    const auto entry = [&](size_t k) { return static_cast<int>(entries[places[i + k]]); };
+    const auto two = _mm_insert_epi32(_mm_cvtsi32_si128(entry(0)), entry(1), 1);
+    return _mm_insert_epi32(_mm_insert_epi32(two, entry(2), 2), entry(3), 3);
+  };
+  const auto eight = [&](size_t i) HWY_ATTR {
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(four(i)), four(i + 4), 1);
+  };
+#if HWY_TARGET == HWY_AVX2
+  return StateVec{eight(0)};
+#else
+  return StateVec{_mm512_inserti64x4(_mm512_castsi256_si512(eight(0)), eight(8), 1)};
+#endif
+#else
+  HWY_ALIGN uint32_t singly[kLanes];
+  for (size_t i = 0; i < kLanes; ++i) singly[i] = entries[places[i]];
+  return hn::Load(StateTag(), singly);
+#endif
+}
+
 // One symbol of each of S states; returns the words used.
-template <size_t S>
+template <size_t S, bool kSingly>
 HWY_INLINE size_t DecodeRound(const RansDecodeTable& table, StateVec (&x)[S / kLanes], const uint8_t* words,
                               uint8_t* out) {
   const StateTag d;
@@ -75,9 +104,21 @@ HWY_INLINE size_t DecodeRound(const RansDecodeTable& table, StateVec (&x)[S / kL
   const auto low = hn::Set(di, static_cast<int32_t>(kRansLow));
   const auto bits = static_cast<int>(table.bits);
   const uint8_t* next = words;
+  HWY_ALIGN uint32_t places[S];
+  if constexpr (kSingly) {
+    HWY_UNROLL(8)
+    for (size_t v = 0; v < S / kLanes; ++v) hn::Store(hn::And(x[v], mask), d, places + v * kLanes);
+    // Compilers would take the vectors apart instead of reading this, which is slower.
+    __asm__("" : "+m"(places));
+  }
   HWY_UNROLL(8)
   for (size_t v = 0; v < S / kLanes; ++v) {
-    const auto entry = hn::GatherIndex(d, table.entries, hn::BitCast(di, hn::And(x[v], mask)));
+    StateVec entry;
+    if constexpr (kSingly) {
+      entry = LoadSingly(table.entries, places + v * kLanes);
+    } else {
+      entry = hn::GatherIndex(d, table.entries, hn::BitCast(di, hn::And(x[v], mask)));
+    }
     const auto frequency = hn::And(hn::ShiftRight<12>(entry), twelve);
     auto state = hn::Add(hn::Mul(frequency, hn::ShiftRightSame(x[v], bits)), hn::And(entry, twelve));
     const auto short_of = hn::RebindMask(d, hn::Lt(hn::BitCast(di, state), low));
@@ -90,7 +131,7 @@ HWY_INLINE size_t DecodeRound(const RansDecodeTable& table, StateVec (&x)[S / kL
   return static_cast<size_t>(next - words) / kRansWordBytes;
 }
 
-template <size_t S>
+template <size_t S, bool kSingly>
 void DecodeStates(const RansDecodeTable& table, RansStream* stream, uint8_t* out, size_t count) {
   const StateTag d;
   StateVec x[S / kLanes];
@@ -98,7 +139,7 @@ void DecodeStates(const RansDecodeTable& table, RansStream* stream, uint8_t* out
   size_t rounds = count / S, words = stream->words;
   const uint8_t* next = stream->next;
   for (; rounds != 0 && words >= S; --rounds, out += S) {
-    const size_t used = DecodeRound<S>(table, x, next, out);
+    const size_t used = DecodeRound<S, kSingly>(table, x, next, out);
     next += used * kRansWordBytes;
     words -= used;
   }
@@ -107,7 +148,7 @@ void DecodeStates(const RansDecodeTable& table, RansStream* stream, uint8_t* out
     std::memcpy(last, next, words * kRansWordBytes);
     size_t place = 0;
     for (; rounds != 0; --rounds, out += S) {
-      place += DecodeRound<S>(table, x, last + place * kRansWordBytes, out);
+      place += DecodeRound<S, kSingly>(table, x, last + place * kRansWordBytes, out);
       if (place > words) {
         stream->missing = true;
         place = words;
@@ -122,10 +163,46 @@ void DecodeStates(const RansDecodeTable& table, RansStream* stream, uint8_t* out
   reference::RansDecode(table, stream, 0, out, count % S);
 }
 
-void Decode(const RansDecodeTable& table, RansStream* stream, uint8_t* out, size_t count) {
-  if (stream->states == 32) return DecodeStates<32>(table, stream, out, count);
-  if (stream->states == 64) return DecodeStates<64>(table, stream, out, count);
-  DecodeStates<128>(table, stream, out, count);
+template <bool kSingly>
+void DecodeAny(const RansDecodeTable& table, RansStream* stream, uint8_t* out, size_t count) {
+  if (stream->states == 32) return DecodeStates<32, kSingly>(table, stream, out, count);
+  if (stream->states == 64) return DecodeStates<64, kSingly>(table, stream, out, count);
+  DecodeStates<128, kSingly>(table, stream, out, count);
+}
+
+void Decode(const RansDecodeTable& table, RansStream* stream, uint8_t* out, size_t count, bool singly) {
+  if (singly) return DecodeAny<true>(table, stream, out, count);
+  DecodeAny<false>(table, stream, out, count);
+}
+
+// Symbols are written in whole vectors where they fit; what is too much is written over by the next ones.
+// Most have few entries, so the first vectors are written without asking how many.
+void FillEntries(const uint16_t* frequencies, uint32_t bits, uint32_t* entries) {
+  constexpr size_t kFirst = 32;
+  const StateTag d;
+  const auto places = hn::Iota(d, 0u), step = hn::Set(d, static_cast<uint32_t>(kLanes));
+  const size_t total = size_t{1} << bits;
+  size_t start = 0;
+  for (uint32_t symbol = 0; symbol < kRansSymbols; ++symbol) {
+    const uint32_t frequency = frequencies[symbol];
+    if (frequency == 0) continue;
+    const size_t end = start + frequency;
+    auto entry = hn::Add(hn::Set(d, RansEntry(symbol, frequency, 0)), places);
+    size_t at = start;
+    if (start + kFirst <= total) {
+      HWY_UNROLL(8)
+      for (; at < start + kFirst; at += kLanes) {
+        hn::StoreU(entry, d, entries + at);
+        entry = hn::Add(entry, step);
+      }
+    }
+    for (; at < end && at + kLanes <= total; at += kLanes) {
+      hn::StoreU(entry, d, entries + at);
+      entry = hn::Add(entry, step);
+    }
+    for (; at < end; ++at) entries[at] = RansEntry(symbol, frequency, static_cast<uint32_t>(at - start));
+    start = end;
+  }
 }
 
 #endif
@@ -138,9 +215,23 @@ HWY_AFTER_NAMESPACE();
 namespace kvt::kernels {
 
 HWY_EXPORT(Decode);
+HWY_EXPORT(FillEntries);
 
-void RansDecode(const RansDecodeTable& table, RansStream* stream, uint8_t* out, size_t count) {
-  HWY_DYNAMIC_DISPATCH(Decode)(table, stream, out, count);
+bool SlowGather() {
+#if HWY_ARCH_X86
+  static const bool slow = __builtin_cpu_is("amd") != 0;
+  return slow;
+#else
+  return false;
+#endif
+}
+
+void RansDecode(const RansDecodeTable& table, RansStream* stream, uint8_t* out, size_t count, bool singly) {
+  HWY_DYNAMIC_DISPATCH(Decode)(table, stream, out, count, singly);
+}
+
+void RansFillEntries(const uint16_t frequencies[kRansSymbols], uint32_t bits, uint32_t* entries) {
+  HWY_DYNAMIC_DISPATCH(FillEntries)(frequencies, bits, entries);
 }
 
 }  // namespace kvt::kernels

@@ -7,8 +7,16 @@
 
 namespace kvt::kernels {
 
+// Whether this processor takes longer for a gather than for a load for each lane, as AMD's do up to Zen 5.
+bool SlowGather();
+
 // One run of a stream that RansOpen opened. Writes exactly `count` bytes, whatever the stream holds.
-void RansDecode(const RansDecodeTable& table, RansStream* stream, uint8_t* out, size_t count);
+// `singly`: without gathers.
+void RansDecode(const RansDecodeTable& table, RansStream* stream, uint8_t* out, size_t count,
+                bool singly = SlowGather());
+
+// Fills 2^bits entries; the frequencies add up to 2^bits and none exceeds 4,095.
+void RansFillEntries(const uint16_t frequencies[kRansSymbols], uint32_t bits, uint32_t* entries);
 
 }  // namespace kvt::kernels
 

@@ -74,30 +74,35 @@ std::string ToMarkdown(const Bar& bar) {
 }
 
 int Main(int argc, char** argv) {
-  std::string area, json_path, markdown_path;
+  std::string area, only, json_path, markdown_path;
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     if (arg == "--json" && i + 1 < argc) {
       json_path = argv[++i];
     } else if (arg == "--markdown" && i + 1 < argc) {
       markdown_path = argv[++i];
+    } else if (arg == "--only" && i + 1 < argc) {
+      only = argv[++i];
     } else if (arg[0] != '-' && area.empty()) {
       area = arg;
     } else {
-      Fail("usage: kvt_bench [AREA] [--json FILE] [--markdown FILE]; not understood: " + arg);
+      Fail("usage: kvt_bench [AREA] [--only BENCH] [--json FILE] [--markdown FILE]; not understood: " + arg);
     }
   }
   const auto& entries = Entries();
   if (!area.empty() &&
       std::none_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.area == area; }))
     Fail("no area " + area);
+  if (!only.empty() &&
+      std::none_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == only; }))
+    Fail("no bench " + only);
   nlohmann::ordered_json report = {
       {"schema", 1}, {"machine", Machine()}, {"bars", nlohmann::ordered_json::array()}};
   std::string markdown =
       "| bar | value | bar | met | peer | rounds | spread | figures |\n|---|---|---|---|---|---|---|---|\n";
   bool all_ok = true;
   for (const Entry& entry : entries) {
-    if (!area.empty() && entry.area != area) continue;
+    if ((!area.empty() && entry.area != area) || (!only.empty() && entry.name != only)) continue;
     std::fprintf(stderr, "bench: %s ...\n", entry.name.c_str());
     const double load = LoadAverage();
     for (const Bar& bar : entry.function()) {

@@ -79,8 +79,10 @@ void SymbolTable::Settle() {
   };
   std::array<Used, kRansSymbols> used;
   size_t count = 0;
-  for (uint32_t s = 0; s < kRansSymbols; ++s)
-    if (levels_[s] != 0) used[count++] = {s, kWeights.weights[levels_[s]]};
+  for (uint32_t s = 0; s < kRansSymbols; ++s) {
+    used[count] = {s, kWeights.weights[levels_[s]]};
+    count += levels_[s] != 0 ? 1 : 0;
+  }
   // Two symbols at least, so that no frequency is 2^bits.
   if (count == 1) {
     used[0].weight = kWeights.weights[kLevels];
@@ -105,8 +107,9 @@ void SymbolTable::Settle() {
     if (used[i].weight << bits_ >= sum) {
       before += used[i].weight;
       // Both are below 2^36 and the quotient is at most 2^12, so its floor is that of the exact one.
-      const uint64_t numerator = before * left + weight / 2;
-      const auto until = static_cast<uint64_t>(static_cast<double>(numerator) / static_cast<double>(weight));
+      const auto numerator = static_cast<int64_t>(before * left + weight / 2);
+      const auto until = static_cast<uint64_t>(static_cast<int64_t>(
+          static_cast<double>(numerator) / static_cast<double>(static_cast<int64_t>(weight))));
       frequency = std::max<uint64_t>(until - given, 1);
       excess += until == given ? 1 : 0;
       given = until;

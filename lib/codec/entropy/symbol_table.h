@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 #include "codec/entropy/bits.h"
-#include "common/rans.h"
+#include "cpu/rans.h"
 
 namespace kvt {
 

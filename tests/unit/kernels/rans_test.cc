@@ -34,7 +34,19 @@ void StoreState(std::vector<uint8_t>& bytes, size_t state, uint32_t value) {
   std::memcpy(bytes.data() + state * kRansStateBytes, &value, sizeof value);
 }
 
-class RansTest : public TargetsTest {};
+class RansTest : public TargetsTest {
+ protected:
+  // With and without gathers, whichever this processor would take.
+  template <typename Body>
+  void ForDecoders(const Body& body) {
+    ForTargets([&] {
+      for (const bool singly : {false, true}) {
+        SCOPED_TRACE(singly);
+        body(singly);
+      }
+    });
+  }
+};
 class PlanesTest : public TargetsTest {};
 
 // Frequencies that fall by `step` from symbol to symbol, all of them `symbols`.
@@ -47,7 +59,7 @@ struct Table {
           static_cast<uint16_t>(rest == 0 ? left : std::max(1u, (left - rest) / step));
       left -= frequencies[s * 255 / (symbols - 1)];
     }
-    RansFillEntries(frequencies, bits, entries.data());
+    reference::RansFillEntries(frequencies, entries.data());
     uint32_t start = 0;
     for (uint32_t s = 0; s < kRansSymbols; ++s) {
       codes[s] = RansCodeOf(start, frequencies[s], bits);
@@ -98,15 +110,31 @@ TEST_F(RansTest, EveryTargetDecodesWhatWasCoded) {
         const auto size = static_cast<size_t>(memory.data() + memory.size() - begin);
         const std::unique_ptr<uint8_t[]> copy(new uint8_t[size + 1]);
         std::copy(begin, begin + size, copy.get() + 1);
-        ForTargets([&] {
+        ForDecoders([&](bool singly) {
           RansStream stream;
           ASSERT_TRUE(RansOpen(copy.get() + 1, size, states, &stream));
           std::vector<uint8_t> read_a(a.size()), read_b(b.size());
-          RansDecode(first.decode(), &stream, read_a.data(), read_a.size());
-          RansDecode(second.decode(), &stream, read_b.data(), read_b.size());
+          RansDecode(first.decode(), &stream, read_a.data(), read_a.size(), singly);
+          RansDecode(second.decode(), &stream, read_b.data(), read_b.size(), singly);
           ASSERT_EQ(read_a, a);
           ASSERT_EQ(read_b, b);
           ASSERT_TRUE(RansAtEnd(stream));
+        });
+      }
+    }
+  }
+}
+
+// Tables of every width, few symbols and many, even and steep; nothing is written behind the last entry.
+TEST_F(RansTest, EveryTargetFillsAlike) {
+  for (uint32_t bits = kRansBitsMin; bits <= kRansBitsMax; ++bits) {
+    for (const uint32_t symbols : {2u, 3u, 40u, 200u, 256u}) {
+      for (const uint32_t step : {2u, 9u, 256u}) {
+        const Table table(bits, symbols, step);
+        ForTargets([&] {
+          const std::unique_ptr<uint32_t[]> entries(new uint32_t[table.entries.size()]);
+          RansFillEntries(table.frequencies, bits, entries.get());
+          ASSERT_TRUE(std::equal(table.entries.begin(), table.entries.end(), entries.get()));
         });
       }
     }
@@ -128,11 +156,11 @@ TEST_F(RansTest, NoiseAndCutStreamsDecodeAlike) {
     ASSERT_TRUE(RansOpen(bytes.get(), size, states, &expected));
     std::vector<uint8_t> symbols(count);
     reference::RansDecode(table.decode(), &expected, 0, symbols.data(), count);
-    ForTargets([&] {
+    ForDecoders([&](bool singly) {
       RansStream stream;
       ASSERT_TRUE(RansOpen(bytes.get(), size, states, &stream));
       const std::unique_ptr<uint8_t[]> out(new uint8_t[count]);
-      RansDecode(table.decode(), &stream, out.get(), count);
+      RansDecode(table.decode(), &stream, out.get(), count, singly);
       ASSERT_TRUE(std::equal(symbols.begin(), symbols.end(), out.get()));
       ASSERT_EQ(stream.words, expected.words);
       ASSERT_EQ(stream.missing, expected.missing);
