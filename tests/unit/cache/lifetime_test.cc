@@ -1,6 +1,7 @@
 // Whose memory is touched until when: cancel, destroy, eviction under readers, the runtime's budget.
 #include <sys/mman.h>
 
+#include <atomic>
 #include <thread>
 
 #include "cache/memory_tier.h"
@@ -141,6 +142,52 @@ TEST_P(LifetimeTest, NothingIsTouchedAfterDestroy) {
     Open();
     cache_.reset();
     EXPECT_EQ(CodeOf(held->Get(MakeKey(0)).status()), KVT_ERR_CLOSED);
+  }
+  EXPECT_EQ(runtime_->memory_used(), 0u);
+}
+
+// Threads put one frame after another in their own calls while the cache ends under them. What a put said is
+// stored is there for the next owner of the directory, whole; later puts say that the cache is closed.
+TEST_P(LifetimeTest, PutsDuringTheEndAreKeptOrRefused) {
+  constexpr uint32_t kThreads = 3, kFrames = 200;
+  std::vector<std::string> frames;
+  for (uint32_t i = 0; i < kThreads * kFrames; ++i) frames.push_back(MakeFrame(i));
+  for (uint32_t round = 0; round < 20; ++round) {
+    Open();
+    std::vector<uint32_t> stored(kThreads);
+    std::atomic<uint32_t> puts{0};
+    std::vector<std::thread> threads;
+    for (uint32_t t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t, cache = cache_] {
+        for (uint32_t i = 0; i < kFrames; ++i, puts.fetch_add(1)) {
+          const Status put = cache->Put(MakeKey(t * kFrames + i), AsBytes(frames[t * kFrames + i]));
+          if (!put.ok()) {
+            EXPECT_EQ(CodeOf(put), KVT_ERR_CLOSED) << put;
+            return;
+          }
+          ++stored[t];
+        }
+      });
+    }
+    while (puts.load() < round * 10) std::this_thread::yield();
+    if (round % 2 == 0) {
+      cache_->Shutdown();
+    } else {
+      EXPECT_TRUE(cache_->Close(Soon()).ok());
+      cache_->Shutdown();
+    }
+    Open();
+    for (std::thread& thread : threads) thread.join();
+    for (uint32_t t = 0; GetParam() == "file" && t < kThreads; ++t) {
+      for (uint32_t i = 0; i < stored[t]; ++i) {
+        const auto frame = cache_->Get(MakeKey(t * kFrames + i));
+        ASSERT_TRUE(frame.ok()) << "round " << round << ", thread " << t << ", frame " << i << ": "
+                                << frame.status();
+        ASSERT_EQ(AsText(frame->bytes), frames[t * kFrames + i]);
+      }
+    }
+    cache_.reset();
+    if (GetParam() == "file") std::filesystem::remove_all(dir_.path() + "/cache");
   }
   EXPECT_EQ(runtime_->memory_used(), 0u);
 }
