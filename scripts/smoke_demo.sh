@@ -10,6 +10,9 @@ trap 'rm -rf "$work"' EXIT
 for sentence in {1..12}; do
   echo "Note $sentence: a block of the cache holds sixteen tokens, and its name depends on everything before it."
 done >"$work/prompt.txt"
+# Refused before any work, and it says what there is.
+refusal="$("$kvartet" demo --codec nosuch --model /nonexistent 2>&1)" && exit 1
+case "$refusal" in *"'nosuch' is not one of raw, lossless"*) ;; *) echo "demo --codec nosuch says: $refusal" && exit 1 ;; esac
 # Too small a profile to be good; the rows that must be identical do not depend on it.
 "$kvartet" calibrate "$document" --tokens 512 --document-tokens 256 --group-layers 3 --no-weights --out "$work/profile"
 "$kvartet" demo --codec kivi4 --tokens 32 --prompt "$work/prompt.txt" --json "$work/kivi4.json"

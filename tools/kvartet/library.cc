@@ -55,6 +55,18 @@ Codec MakeCodec(const Model& model, const std::string& name) {
   return CreateCodec(model, name, &options);
 }
 
+std::string CodecError(const std::string& name) {
+  engine::Geometry any;
+  any.kv.layers = any.kv.kv_heads = 1;
+  any.kv.head_dim_k = any.kv.head_dim_v = 64;
+  try {
+    MakeCodec(MakeModel(any), name);
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
 Codec MakeProfileCodec(const Model& model, const std::string& name, std::span<const uint8_t> profile,
                        uint32_t ratio, uint32_t exempt) {
   kvt_codec_options_t options;

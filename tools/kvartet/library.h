@@ -69,6 +69,8 @@ using NamespaceDigest = std::array<uint8_t, KVT_NAMESPACE_DIGEST_BYTES>;
 
 Model MakeModel(const engine::Geometry& geometry);
 Codec MakeCodec(const Model& model, const std::string& name);
+// Why MakeCodec refuses a name; empty when it does not.
+std::string CodecError(const std::string& name);
 // A codec with a profile's bytes, which are copied, a ratio, and for dense what becomes of exempt tokens.
 Codec MakeProfileCodec(const Model& model, const std::string& name, std::span<const uint8_t> profile,
                        uint32_t ratio, uint32_t exempt = 0);

@@ -75,6 +75,9 @@ int main(int argc, char** argv) {
   demo->add_option(
           "--codec", settings.codec,
           "codec of the lossy ways: transform, int8, fp8, kivi8, kivi4, kivi2, rotated4 and others, or raw")
+      ->check([](const std::string& name) {
+        return name == "transform" ? std::string() : kvt::cli::CodecError(name);
+      })
       ->capture_default_str();
   demo->add_option("--ratio", settings.ratio, "ratio of the transform codec")
       ->check(CLI::Range(4, 32))
