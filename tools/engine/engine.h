@@ -6,7 +6,8 @@
 // lone context (bits stay equal), and rolling one back is a removal of its tail. Two sequences in one context
 // would interleave their cells and lose both.
 //
-// Invariant of a Session: cell i of its cache holds position i, for i in [0, Length()).
+// Invariant of a Session: its cells are in the order of their positions. Cell i holds position i, for i in
+// [0, Length()), until Keep drops some.
 // Bits: with flash attention and one thread, decoding a token alone or inside a batch, prefilling in chunks
 // that PrefillChunks allows, moving rows by Export and Commit, and truncating all give equal logits; Probe()
 // measures whether that holds here. A token decoded by DecodeOne and the same token as the last one of a
@@ -78,9 +79,9 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Tokens in the cache: the next token gets this position.
+  // The position that the next token gets: the number of tokens in the cache, and of those that Keep dropped.
   int32_t Length() const;
-  // Positions that the context has room for.
+  // Cells that the context has.
   int32_t Capacity() const;
 
   // Appends tokens in chunks by PrefillChunks, of at most `chunk` tokens (0: the session's batch). Logits(0)
@@ -99,13 +100,24 @@ class Session {
   // Valid until the next of these calls.
   std::span<const float> Logits(int32_t row) const;
 
+  // Cells that the engine says it holds.
+  int32_t Cells() const;
+
+  // From now on nothing is captured of positions before this one.
+  void CaptureFrom(int32_t position);
+
   // What was captured of positions below Length() since the last call. Nothing without capture_every.
   Captured TakeCaptured();
 
-  // Keeps positions [0, length).
+  // Keeps positions [0, length). Refused when Keep dropped position length - 1: the next token follows it.
   Status Truncate(int32_t length);
 
-  // Copies the rows of positions [begin, end) out of the cache, once.
+  // Drops all positions but these, which are held, ascending, and end with Length() - 1. Those that stay keep
+  // their positions and rows and move together, so that the engine reads no others: every later token sees
+  // only them. When the engine fails, the cache is empty.
+  Status Keep(std::span<const int32_t> positions);
+
+  // Copies the rows that are held of positions [begin, end) out of the cache, once.
   // May be called from a Prefill's progress callback, to ship rows while the rest is still computed.
   Result<KvBlob> Export(int32_t begin, int32_t end);
 
@@ -115,10 +127,10 @@ class Session {
   // A buffer for positions [begin, begin + tokens): decode rows straight into its views, then Commit it.
   Result<KvBlob> Reserve(int32_t begin, int32_t tokens) const;
 
-  // Copies the rows of a blob into the cache, once. A blob that begins at Length() is appended; one that
-  // begins before it replaces the rows there. One that begins after it is refused: rows are loaded in
-  // position order, which keeps the cells in that order. When the engine fails half-way, the cache keeps the
-  // positions before the blob, and the message says so.
+  // Copies the rows of a blob into the cache, once; neither may have gaps. A blob that begins at Length() is
+  // appended; one that begins before it replaces the rows there. One that begins after it is refused: rows
+  // are loaded in position order, which keeps the cells in that order. When the engine fails half-way, the
+  // cache keeps the positions before the blob, and the message says so.
   Status Commit(const KvBlob& blob);
 
  private:

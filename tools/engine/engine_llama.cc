@@ -62,8 +62,9 @@ Result<KvGeometry> DeriveGeometry(llama_model* model, const GgufFacts& facts) {
   if (!state.ok()) return state.error();
   const Result<BlobFacts> blob = ParseBlob(*state);
   if (!blob.ok()) return refuse("its cache is not one plain f16 cache: " + blob.error().message);
-  if (blob->tokens != kCheckTokens || blob->pos_begin != 0) {
-    return refuse("its cache holds " + std::to_string(blob->tokens) + " rows after " +
+  if (blob->positions.size() != static_cast<size_t>(kCheckTokens) ||
+      blob->positions.back() != kCheckTokens - 1) {
+    return refuse("its cache holds " + std::to_string(blob->positions.size()) + " rows after " +
                   std::to_string(kCheckTokens) + " tokens");
   }
 

@@ -1,8 +1,10 @@
 #include "engine/kv_blob.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <new>
+#include <numeric>
 #include <string>
 
 namespace kvt::engine {
@@ -100,6 +102,12 @@ uint64_t BlobBytes(const KvGeometry& geometry, int32_t tokens) {
          geometry.token_bytes() * static_cast<uint64_t>(tokens);
 }
 
+int32_t BlobTokens(const KvGeometry& geometry, uint64_t bytes) {
+  const uint64_t headers = BlobBytes(geometry, 0);
+  if (bytes <= headers) return 0;
+  return static_cast<int32_t>((bytes - headers) / (kCellBytes + geometry.token_bytes()));
+}
+
 Result<BlobFacts> ParseBlob(std::span<const uint8_t> bytes) {
   Reader reader(bytes);
   uint32_t magic = 0, streams = 0, cells = 0, transposed = 0, layers = 0;
@@ -115,19 +123,19 @@ Result<BlobFacts> ParseBlob(std::span<const uint8_t> bytes) {
   }
   if (reader.left() < kCellBytes * cells) return Short("cells", reader);
   BlobFacts facts;
-  facts.tokens = static_cast<int32_t>(cells);
-  for (int32_t i = 0; i < facts.tokens; ++i) {
+  const auto tokens = static_cast<int32_t>(cells);
+  facts.positions.reserve(cells);
+  for (int32_t i = 0; i < tokens; ++i) {
     int32_t position = 0;
     uint32_t sequences = 0;
     int32_t owner = 0;
     if (!reader.Read(&position) || !reader.Read(&sequences) || !reader.Read(&owner))
       return Short("cells", reader);
-    if (i == 0) facts.pos_begin = position;
-    if (position < 0 || position != facts.pos_begin + static_cast<int64_t>(i)) {
-      return Bad("position", position, "0 or more and one more than the cell before it",
+    if (position < 0 || (i > 0 && position <= facts.positions.back()))
+      return Bad("position", position, "0 or more and above that of the cell before",
                  reader.at() - kCellBytes);
-    }
     if (sequences != 1) return Bad("sequences of a cell", sequences, "1", reader.at() - 8);
+    facts.positions.push_back(position);
   }
   if (!reader.Read(&transposed)) return Short("transposed V", reader);
   if (transposed != 0) {
@@ -139,9 +147,9 @@ Result<BlobFacts> ParseBlob(std::span<const uint8_t> bytes) {
     return Bad("layers", layers, "1 to " + std::to_string(kMaxLayers), reader.at() - sizeof layers);
   }
   facts.layers = static_cast<int32_t>(layers);
-  Result<uint64_t> k = ParseStream(reader, "K", facts.layers, facts.tokens);
+  Result<uint64_t> k = ParseStream(reader, "K", facts.layers, tokens);
   if (!k.ok()) return k.error();
-  Result<uint64_t> v = ParseStream(reader, "V", facts.layers, facts.tokens);
+  Result<uint64_t> v = ParseStream(reader, "V", facts.layers, tokens);
   if (!v.ok()) return v.error();
   facts.row_bytes_k = *k;
   facts.row_bytes_v = *v;
@@ -194,14 +202,30 @@ Result<KvBlob> KvBlob::Create(const KvGeometry& geometry, int32_t pos_begin, int
   if (pos_begin < 0 || pos_begin > INT32_MAX - tokens) {
     return Error{ErrorKind::kInvalid, "pos_begin is " + std::to_string(pos_begin) + ", must be 0 or more"};
   }
+  std::vector<int32_t> positions(static_cast<size_t>(tokens));
+  std::iota(positions.begin(), positions.end(), pos_begin);
+  return Create(geometry, std::move(positions));
+}
+
+Result<KvBlob> KvBlob::Create(const KvGeometry& geometry, std::vector<int32_t> positions) {
+  if (positions.empty() || positions.size() > static_cast<size_t>(kMaxBlobTokens)) {
+    return Error{ErrorKind::kInvalid, "positions has " + std::to_string(positions.size()) +
+                                          " entries, must have 1 to " + std::to_string(kMaxBlobTokens)};
+  }
+  for (size_t i = 0; i < positions.size(); ++i) {
+    if (positions[i] < 0 || positions[i] == INT32_MAX || (i > 0 && positions[i] <= positions[i - 1])) {
+      return Error{ErrorKind::kInvalid, "positions[" + std::to_string(i) + "] is " +
+                                            std::to_string(positions[i]) +
+                                            ", must be 0 to 2^31 - 2 and above the one before"};
+    }
+  }
   if (geometry.layers < 1 || geometry.kv_heads < 1 || geometry.head_dim_k < 1 || geometry.head_dim_v < 1) {
     return Error{ErrorKind::kInvalid, "geometry has a field below 1"};
   }
   KvBlob blob;
   blob.geometry_ = geometry;
-  blob.pos_begin_ = pos_begin;
-  blob.tokens_ = tokens;
-  blob.size_ = BlobBytes(geometry, tokens);
+  blob.positions_ = std::move(positions);
+  blob.size_ = BlobBytes(geometry, blob.tokens());
   blob.buffer_.reset(new (std::nothrow) uint8_t[blob.size_]);
   if (blob.buffer_ == nullptr) {
     return Error{ErrorKind::kNoSpace, "no memory for a blob of " + std::to_string(blob.size_) + " bytes"};
@@ -215,9 +239,9 @@ void KvBlob::WriteHeaders() {
   to = Put<uint32_t>(to, kMagic);
   to = Put<int32_t>(to, 0);
   to = Put<uint32_t>(to, 1);
-  to = Put<uint32_t>(to, static_cast<uint32_t>(tokens_));
-  for (int32_t i = 0; i < tokens_; ++i) {
-    to = Put<int32_t>(to, pos_begin_ + i);
+  to = Put<uint32_t>(to, static_cast<uint32_t>(tokens()));
+  for (const int32_t position : positions_) {
+    to = Put<int32_t>(to, position);
     to = Put<uint32_t>(to, 1);
     to = Put<int32_t>(to, 0);
   }
@@ -227,7 +251,7 @@ void KvBlob::WriteHeaders() {
     for (int32_t layer = 0; layer < geometry_.layers; ++layer) {
       to = Put<int32_t>(to, kElementF16);
       to = Put<uint64_t>(to, row_bytes);
-      to += row_bytes * static_cast<uint64_t>(tokens_);
+      to += row_bytes * static_cast<uint64_t>(tokens());
     }
   }
 }
@@ -235,7 +259,7 @@ void KvBlob::WriteHeaders() {
 Result<KvBlob> KvBlob::FromBytes(const KvGeometry& geometry, std::span<const uint8_t> bytes) {
   Result<BlobFacts> facts = ParseBlob(bytes, geometry);
   if (!facts.ok()) return facts.error();
-  Result<KvBlob> blob = Create(geometry, facts->pos_begin, facts->tokens);
+  Result<KvBlob> blob = Create(geometry, std::move(facts->positions));
   if (!blob.ok()) return blob;
   for (int32_t layer = 0; layer < geometry.layers; ++layer) {
     for (const RowView& rows : {blob->K(layer), blob->V(layer)}) {
@@ -249,30 +273,30 @@ Result<KvBlob> KvBlob::FromBytes(const KvGeometry& geometry, std::span<const uin
 
 RowView KvBlob::K(int32_t layer) const {
   const uint64_t row = geometry_.row_bytes_k();
-  const uint64_t each = kLayerHeaderBytes + row * static_cast<uint64_t>(tokens_);
+  const uint64_t each = kLayerHeaderBytes + row * static_cast<uint64_t>(tokens());
   RowView view;
-  view.base = buffer_.get() + RowsBegin(tokens_) + each * static_cast<uint64_t>(layer) + kLayerHeaderBytes;
+  view.base = buffer_.get() + RowsBegin(tokens()) + each * static_cast<uint64_t>(layer) + kLayerHeaderBytes;
   view.token_stride = static_cast<int64_t>(row);
   view.head_stride = 2ll * geometry_.head_dim_k;
   view.element_stride = 2;
-  view.tokens = tokens_;
+  view.tokens = tokens();
   view.heads = geometry_.kv_heads;
   view.head_dim = geometry_.head_dim_k;
   return view;
 }
 
 RowView KvBlob::V(int32_t layer) const {
-  const uint64_t all_k = (kLayerHeaderBytes + geometry_.row_bytes_k() * static_cast<uint64_t>(tokens_)) *
+  const uint64_t all_k = (kLayerHeaderBytes + geometry_.row_bytes_k() * static_cast<uint64_t>(tokens())) *
                          static_cast<uint64_t>(geometry_.layers);
   const uint64_t row = geometry_.row_bytes_v();
-  const uint64_t each = kLayerHeaderBytes + row * static_cast<uint64_t>(tokens_);
+  const uint64_t each = kLayerHeaderBytes + row * static_cast<uint64_t>(tokens());
   RowView view;
   view.base =
-      buffer_.get() + RowsBegin(tokens_) + all_k + each * static_cast<uint64_t>(layer) + kLayerHeaderBytes;
+      buffer_.get() + RowsBegin(tokens()) + all_k + each * static_cast<uint64_t>(layer) + kLayerHeaderBytes;
   view.token_stride = static_cast<int64_t>(row);
   view.head_stride = 2ll * geometry_.head_dim_v;
   view.element_stride = 2;
-  view.tokens = tokens_;
+  view.tokens = tokens();
   view.heads = geometry_.kv_heads;
   view.head_dim = geometry_.head_dim_v;
   return view;
@@ -289,15 +313,17 @@ std::vector<void*> KvBlob::Bases() const {
 }
 
 Result<KvBlob> KvBlob::Slice(int32_t begin, int32_t end) const {
-  if (begin < pos_begin() || end > pos_end() || begin >= end) {
+  const auto first = std::lower_bound(positions_.begin(), positions_.end(), begin);
+  const auto last = std::lower_bound(positions_.begin(), positions_.end(), end);
+  if (begin < pos_begin() || end > pos_end() || first >= last) {
     return Error{ErrorKind::kInvalid, "slice [" + std::to_string(begin) + ", " + std::to_string(end) +
-                                          ") is not inside [" + std::to_string(pos_begin()) + ", " +
+                                          ") has no rows inside [" + std::to_string(pos_begin()) + ", " +
                                           std::to_string(pos_end()) + ")"};
   }
-  Result<KvBlob> slice = Create(geometry_, begin, end - begin);
+  Result<KvBlob> slice = Create(geometry_, {first, last});
   if (!slice.ok()) return slice;
   const auto copy = [&](const RowView& from, const RowView& to) {
-    std::memcpy(to.base, from.base + from.token_stride * (begin - pos_begin()),
+    std::memcpy(to.base, from.base + from.token_stride * (first - positions_.begin()),
                 static_cast<size_t>(to.tokens * to.token_stride));
   };
   for (int32_t layer = 0; layer < geometry_.layers; ++layer) {

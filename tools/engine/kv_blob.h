@@ -1,5 +1,5 @@
-// The engine's state blob of one sequence: K and V rows of a range of tokens behind small headers, in one
-// buffer.
+// The engine's state blob of one sequence: K and V rows of tokens at ascending positions behind small
+// headers, in one buffer.
 //
 // Little-endian, fields unaligned:
 //   u32 magic, i32 sequence, u32 streams = 1, u32 cells
@@ -42,13 +42,13 @@ struct KvGeometry {
   friend bool operator==(const KvGeometry&, const KvGeometry&) = default;
 };
 
-// The bytes of a blob of `tokens` tokens.
+// The bytes of a blob of `tokens` tokens, and the tokens of a blob of so many bytes.
 uint64_t BlobBytes(const KvGeometry& geometry, int32_t tokens);
+int32_t BlobTokens(const KvGeometry& geometry, uint64_t bytes);
 
 // What a blob says about itself.
 struct BlobFacts {
-  int32_t tokens = 0;
-  int32_t pos_begin = 0;
+  std::vector<int32_t> positions;  // of its tokens, ascending
   int32_t layers = 0;
   uint64_t row_bytes_k = 0;
   uint64_t row_bytes_v = 0;
@@ -84,6 +84,9 @@ class KvBlob {
   // initialised.
   static Result<KvBlob> Create(const KvGeometry& geometry, int32_t pos_begin, int32_t tokens);
 
+  // The same for tokens at ascending positions, which may have gaps.
+  static Result<KvBlob> Create(const KvGeometry& geometry, std::vector<int32_t> positions);
+
   // Takes over a copy of bytes that came from elsewhere, after checking them.
   static Result<KvBlob> FromBytes(const KvGeometry& geometry, std::span<const uint8_t> bytes);
 
@@ -91,9 +94,11 @@ class KvBlob {
   KvBlob& operator=(KvBlob&&) = default;
 
   const KvGeometry& geometry() const { return geometry_; }
-  int32_t pos_begin() const { return pos_begin_; }
-  int32_t pos_end() const { return pos_begin_ + tokens_; }
-  int32_t tokens() const { return tokens_; }
+  const std::vector<int32_t>& positions() const { return positions_; }
+  int32_t pos_begin() const { return positions_.front(); }
+  int32_t pos_end() const { return positions_.back() + 1; }
+  int32_t tokens() const { return static_cast<int32_t>(positions_.size()); }
+  bool has_gaps() const { return pos_end() - pos_begin() != tokens(); }
 
   // Views into the buffer; valid as long as the blob, also after it is moved.
   RowView K(int32_t layer) const;
@@ -109,15 +114,14 @@ class KvBlob {
   // used).
   void WriteHeaders();
 
-  // Copies the rows of tokens [pos_begin, pos_end) into a new blob.
+  // Copies the rows of tokens at positions [pos_begin, pos_end) into a new blob.
   Result<KvBlob> Slice(int32_t pos_begin, int32_t pos_end) const;
 
  private:
   KvBlob() = default;
 
   KvGeometry geometry_;
-  int32_t pos_begin_ = 0;
-  int32_t tokens_ = 0;
+  std::vector<int32_t> positions_;
   size_t size_ = 0;
   std::unique_ptr<uint8_t[]> buffer_;
 };

@@ -34,6 +34,7 @@ void Recorder::Begin(int32_t begin, int32_t count) {
   count_ = count;
   chosen_.clear();
   for (int32_t i = every_ - 1 - begin % every_; i < count; i += every_) {
+    if (begin + i < from_) continue;
     chosen_.push_back(i);
     positions_.push_back(begin + i);
   }

@@ -24,6 +24,8 @@ class Recorder {
   // Of every `every`-th position: those p with (p + 1) % every == 0.
   Recorder(const Geometry& geometry, int32_t every);
 
+  // From now on, of no position before this one.
+  void From(int32_t position) { from_ = position; }
   // Ahead of a decode of tokens at positions [begin, begin + count).
   void Begin(int32_t begin, int32_t count);
   // After it. kUnsupported when the engine's graph does not show a layer's queries or residual stream as
@@ -51,6 +53,7 @@ class Recorder {
 
   const size_t layers_, heads_, dim_, width_;
   const int32_t every_;
+  int32_t from_ = 0;
   int32_t count_ = 0;            // tokens of this decode
   std::vector<int32_t> chosen_;  // of them, those that are recorded
   std::vector<int32_t> positions_;

@@ -15,19 +15,26 @@ struct Session::Impl {
   std::optional<Recorder> recorder;          // outlives the context
   Context context{nullptr, &llama_free};
   SessionOptions options;
-  int32_t length = 0;
+  std::vector<int32_t> held;  // the position of each cell
   int32_t capacity = 0;
   int32_t rows = 0;       // rows of logits of the last decode
   int32_t first_row = 0;  // where the first of them was in its batch
 
   llama_memory_t memory() const { return llama_get_memory(context.get()); }
   const KvGeometry& kv() const { return model->geometry.kv; }
+  int32_t length() const { return held.empty() ? 0 : held.back() + 1; }
+  bool has_gaps() const { return held.size() != static_cast<size_t>(length()); }
+  // Where the first position at or above this one is in `held`.
+  std::vector<int32_t>::const_iterator At(int32_t position) const {
+    return std::lower_bound(held.begin(), held.end(), position);
+  }
+  bool Holds(int32_t position) const { return std::binary_search(held.begin(), held.end(), position); }
 
   Status CheckTokens(std::span<const int32_t> tokens, const char* call) const {
     if (tokens.empty()) return Error{ErrorKind::kInvalid, std::string(call) + ": no tokens"};
-    if (tokens.size() > static_cast<size_t>(capacity - length)) {
+    if (tokens.size() > static_cast<size_t>(capacity) - held.size()) {
       return Error{ErrorKind::kNoSpace, std::string(call) + ": " + std::to_string(tokens.size()) +
-                                            " tokens do not fit after " + std::to_string(length) +
+                                            " tokens do not fit after " + std::to_string(held.size()) +
                                             " in a context of " + std::to_string(capacity)};
     }
     for (const int32_t token : tokens) {
@@ -42,17 +49,18 @@ struct Session::Impl {
   Status Append(std::span<const int32_t> tokens, bool all_rows) {
     rows = 0;
     const auto count = static_cast<int32_t>(tokens.size());
-    if (recorder) recorder->Begin(length, count);
-    Status status = DecodeAt(context.get(), tokens, length, all_rows);
+    const int32_t begin = length();
+    if (recorder) recorder->Begin(begin, count);
+    Status status = DecodeAt(context.get(), tokens, begin, all_rows);
     if (recorder) {
       Status recorded = recorder->End();
       if (status.ok()) status = std::move(recorded);
     }
     if (!status.ok()) {
-      Cut(length);
+      Cut(begin);
       return status;
     }
-    length += count;
+    Hold(begin, begin + count);
     rows = all_rows ? count : 1;
     first_row = all_rows ? 0 : count - 1;
     return status;
@@ -61,7 +69,27 @@ struct Session::Impl {
   void Cut(int32_t to) {
     llama_memory_seq_rm(memory(), kMain, to, -1);
     if (recorder) recorder->Cut(to);
-    length = to;
+    held.erase(At(to), held.end());
+  }
+
+  // From `begin` on, the cells now hold [begin, end).
+  void Hold(int32_t begin, int32_t end) {
+    held.erase(At(begin), held.end());
+    for (int32_t position = begin; position < end; ++position) held.push_back(position);
+  }
+
+  // Puts the rows side by side in the order of their positions: the engine would fill the holes between them
+  // with the next tokens, and its attention goes over all cells up to the last one.
+  Status Compact() {
+    const Result<std::vector<uint8_t>> state = RawState(context.get());
+    llama_memory_seq_rm(memory(), kMain, -1, -1);
+    ClearLastWords();
+    if (state.ok() &&
+        llama_state_seq_set_data(context.get(), state->data(), state->size(), kMain) == state->size())
+      return Done{};
+    Cut(0);
+    if (!state.ok()) return state.error();
+    return EngineError(ErrorKind::kEngine, "keep: the engine refused its own rows; the cache is empty");
   }
 };
 
@@ -95,7 +123,7 @@ Result<std::unique_ptr<Session>> Engine::NewSession(const SessionOptions& option
   });
 }
 
-int32_t Session::Length() const { return impl_->length; }
+int32_t Session::Length() const { return impl_->length(); }
 int32_t Session::Capacity() const { return impl_->capacity; }
 
 Result<Choice> Session::Prefill(std::span<const int32_t> tokens, int32_t chunk, const Progress& progress) {
@@ -111,7 +139,7 @@ Result<Choice> Session::Prefill(std::span<const int32_t> tokens, int32_t chunk, 
   const Result<std::vector<int32_t>> sizes = PrefillChunks(total, chunk);
   if (!sizes.ok()) return sizes.error();
   return Guarded([&]() -> Result<Choice> {
-    const int32_t before = s.length;
+    const int32_t before = s.length();
     int32_t done = 0;
     for (const int32_t size : *sizes) {
       const Status status =
@@ -163,16 +191,53 @@ std::span<const float> Session::Logits(int32_t row) const {
   return {logits, static_cast<size_t>(impl_->model->geometry.vocab)};
 }
 
+int32_t Session::Cells() const {
+  return BlobTokens(impl_->kv(), llama_state_seq_get_size(impl_->context.get(), kMain));
+}
+
+void Session::CaptureFrom(int32_t position) {
+  if (impl_->recorder) impl_->recorder->From(position);
+}
+
 Captured Session::TakeCaptured() { return impl_->recorder ? impl_->recorder->Take() : Captured{}; }
 
 Status Session::Truncate(int32_t length) {
-  if (length < 0 || length > impl_->length) {
+  if (length < 0 || length > Length()) {
     return Error{ErrorKind::kInvalid, "truncate: length is " + std::to_string(length) + ", must be 0 to " +
-                                          std::to_string(impl_->length)};
+                                          std::to_string(Length())};
+  }
+  if (length > 0 && !impl_->Holds(length - 1)) {
+    return Error{ErrorKind::kInvalid, "truncate: length is " + std::to_string(length) +
+                                          ", and the position before it was dropped"};
   }
   return Guarded([&]() -> Status {
     impl_->Cut(length);
     return Done{};
+  });
+}
+
+Status Session::Keep(std::span<const int32_t> positions) {
+  Impl& s = *impl_;
+  for (size_t i = 0; i < positions.size(); ++i) {
+    if (!s.Holds(positions[i]) || (i > 0 && positions[i] <= positions[i - 1])) {
+      return Error{ErrorKind::kInvalid, "keep: positions[" + std::to_string(i) + "] is " +
+                                            std::to_string(positions[i]) +
+                                            ", must be one that is held and above the one before"};
+    }
+  }
+  if (positions.empty() || positions.back() != Length() - 1) {
+    return Error{ErrorKind::kInvalid, "keep: the last position, " + std::to_string(Length() - 1) +
+                                          ", must stay: the next token follows it"};
+  }
+  if (positions.size() == s.held.size()) return Done{};
+  return Guarded([&]() -> Status {
+    int32_t next = 0;
+    for (const int32_t position : positions) {
+      if (position > next) llama_memory_seq_rm(s.memory(), kMain, next, position);
+      next = position + 1;
+    }
+    s.held.assign(positions.begin(), positions.end());
+    return s.Compact();
   });
 }
 
@@ -181,11 +246,11 @@ Result<KvBlob> Session::Reserve(int32_t begin, int32_t tokens) const {
 }
 
 Result<KvBlob> Session::Export(int32_t begin, int32_t end) {
-  if (begin >= end) {
+  if (begin < 0 || begin >= end || end > Length()) {
     return Error{ErrorKind::kInvalid, "export: [" + std::to_string(begin) + ", " + std::to_string(end) +
                                           ") must be a range inside [0, " + std::to_string(Length()) + ")"};
   }
-  Result<KvBlob> blob = Reserve(begin, end - begin);
+  Result<KvBlob> blob = KvBlob::Create(impl_->kv(), {impl_->At(begin), impl_->At(end)});
   if (!blob.ok()) return blob;
   const Status status = ExportInto(*blob);
   if (!status.ok()) return status.error();
@@ -199,9 +264,13 @@ Status Session::ExportInto(KvBlob& blob) {
   }
   const int32_t begin = blob.pos_begin();
   const int32_t end = blob.pos_end();
-  if (end > s.length) {
+  if (end > s.length()) {
     return Error{ErrorKind::kInvalid, "export: [" + std::to_string(begin) + ", " + std::to_string(end) +
-                                          ") must be a range inside [0, " + std::to_string(s.length) + ")"};
+                                          ") must be a range inside [0, " + std::to_string(s.length()) + ")"};
+  }
+  if (!std::equal(s.At(begin), s.At(end), blob.positions().begin(), blob.positions().end())) {
+    return Error{ErrorKind::kInvalid, "export: the blob's positions in [" + std::to_string(begin) + ", " +
+                                          std::to_string(end) + ") are not those that are held"};
   }
   return Guarded([&]() -> Status {
     const std::span<uint8_t> bytes = blob.bytes();
@@ -221,10 +290,10 @@ Status Session::ExportInto(KvBlob& blob) {
                                                  std::to_string(written) + " written");
     }
     if (!facts.ok()) return facts.error();
-    if (facts->pos_begin != begin || facts->tokens != end - begin) {
-      return Error{ErrorKind::kEngine, "export: the engine gave positions from " +
-                                           std::to_string(facts->pos_begin) + ", asked from " +
-                                           std::to_string(begin)};
+    if (facts->positions != blob.positions()) {
+      return Error{ErrorKind::kEngine, "export: the engine holds other positions in [" +
+                                           std::to_string(begin) + ", " + std::to_string(end) +
+                                           ") than it was given"};
     }
     return Done{};
   });
@@ -234,9 +303,13 @@ Status Session::Commit(const KvBlob& blob) {
   Impl& s = *impl_;
   if (blob.geometry() != s.kv())
     return Error{ErrorKind::kInvalid, "commit: the blob's geometry is not the model's"};
-  if (blob.pos_begin() > s.length) {
+  if (blob.has_gaps() || s.has_gaps()) {
+    return Error{ErrorKind::kInvalid, std::string("commit: the positions of the ") +
+                                          (blob.has_gaps() ? "blob" : "cache") + " have gaps"};
+  }
+  if (blob.pos_begin() > s.length()) {
     return Error{ErrorKind::kInvalid, "commit: pos_begin is " + std::to_string(blob.pos_begin()) +
-                                          ", must be at most the length " + std::to_string(s.length)};
+                                          ", must be at most the length " + std::to_string(s.length())};
   }
   if (blob.pos_end() > s.capacity) {
     return Error{ErrorKind::kNoSpace, "commit: pos_end is " + std::to_string(blob.pos_end()) +
@@ -253,11 +326,11 @@ Status Session::Commit(const KvBlob& blob) {
       llama_memory_seq_rm(s.memory(), kSpare, -1, -1);
       s.Cut(blob.pos_begin());
       return EngineError(ErrorKind::kEngine, "commit: the engine refused the rows; the cache is cut to " +
-                                                 std::to_string(s.length) + " tokens");
+                                                 std::to_string(s.length()) + " tokens");
     }
     llama_memory_seq_cp(s.memory(), kSpare, kMain, blob.pos_begin(), blob.pos_end());
     llama_memory_seq_rm(s.memory(), kSpare, -1, -1);
-    s.length = std::max(s.length, blob.pos_end());
+    s.Hold(blob.pos_begin(), std::max(s.length(), blob.pos_end()));
     return Done{};
   });
 }

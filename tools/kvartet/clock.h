@@ -1,12 +1,15 @@
-// Nanoseconds since this object was made, on the steady clock.
+// The time that something takes: on the steady clock, or of one thread's processor.
 #ifndef KVARTET_TOOLS_KVARTET_CLOCK_H_
 #define KVARTET_TOOLS_KVARTET_CLOCK_H_
+
+#include <time.h>
 
 #include <chrono>
 #include <cstdint>
 
 namespace kvt::cli {
 
+// Nanoseconds since this object was made, on the steady clock.
 class Clock {
  public:
   uint64_t Nanoseconds() const {
@@ -19,6 +22,13 @@ class Clock {
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
+
+// Microseconds of processor time that this thread has had: what else runs on the machine does not count.
+inline double ThreadMicroseconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+}
 
 }  // namespace kvt::cli
 

@@ -12,6 +12,7 @@
 #include "kvartet/prefill_role.h"
 #include "kvartet/process.h"
 #include "kvartet/quality_options.h"
+#include "kvartet/selection_options.h"
 #include "kvartet/settings.h"
 
 namespace {
@@ -119,6 +120,11 @@ int main(int argc, char** argv) {
   quality_settings.deps = KVARTET_DEPS;
   CLI::App* quality = AddQuality(&app, &quality_settings);
 
+  kvt::cli::SelectionSettings selection_settings;
+  selection_settings.model = settings.model;
+  selection_settings.deps = KVARTET_DEPS;
+  CLI::App* select = AddSelection(&app, &selection_settings);
+
   std::string role;
   CLI::App* role_command =
       app.add_subcommand("role", "A process of the demo; not for use by hand")->group("");
@@ -129,6 +135,7 @@ int main(int argc, char** argv) {
     if (demo->parsed()) return kvt::cli::RunDemo(settings, KVARTET_DEPS);
     if (calibrate->parsed()) return kvt::cli::RunCalibrate(calibration);
     if (quality->parsed()) return kvt::cli::RunQuality(quality_settings);
+    if (select->parsed()) return kvt::cli::RunSelection(selection_settings);
     kvt::cli::Channel channel(kvt::cli::kRoleFd);
     return role == "prefill" ? kvt::cli::RunPrefill(std::move(channel))
                              : kvt::cli::RunDecode(std::move(channel));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kvartet/captured_attention.h"
+
 namespace kvt::cli {
 
 engine::Captured JoinCaptured(const engine::Captured& first, int32_t end, const engine::Captured& then) {
@@ -31,23 +33,11 @@ engine::Captured JoinCaptured(const engine::Captured& first, int32_t end, const 
 
 std::vector<int8_t> ImportanceOf(const Model& model, const engine::KvBlob& blob,
                                  const engine::Captured& captured) {
-  const std::vector<uint32_t> tokens(captured.positions.begin(), captured.positions.end());
-  const auto row_bytes = static_cast<int64_t>(captured.dim * sizeof(float));
-  kvt_attention_t attention;
-  kvt_attention_init(&attention, sizeof attention);
-  attention.kind = KVT_ATTENTION_QUERIES;
-  attention.layer_end = static_cast<uint32_t>(captured.layers);
-  attention.heads = static_cast<uint32_t>(captured.heads);
-  attention.rows = static_cast<uint32_t>(captured.rows());
-  attention.base = captured.queries.data();
-  attention.row_stride = row_bytes;
-  attention.head_stride = row_bytes * static_cast<int64_t>(captured.rows());
-  attention.layer_stride = attention.head_stride * static_cast<int64_t>(captured.heads);
-  attention.row_tokens = tokens.data();
+  const CapturedAttention attention(captured, 0, captured.rows(), blob.positions());
   const BlobView view(blob);
   std::vector<int8_t> importance(static_cast<size_t>(blob.tokens()));
   size_t needed = 0;
-  Check(kvt_token_importance(model.get(), view.get(), &attention, nullptr, importance.data(),
+  Check(kvt_token_importance(model.get(), view.get(), attention.get(), nullptr, importance.data(),
                              importance.size(), &needed),
         "kvt_token_importance");
   return importance;

@@ -1,10 +1,9 @@
 #include "kvartet/quality_measure.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "kvartet/clock.h"
 #include "kvartet/quality_importance.h"
 
 namespace kvt::cli {
@@ -13,13 +12,6 @@ namespace {
 constexpr int32_t kMostRows = 128;  // of logits that one batch gives
 // Batches below the engine's threshold give a token the same bits as decoding it alone.
 constexpr int32_t kGreedyRows = 48;
-
-// Microseconds of processor time that this thread has had: what else runs on the machine does not count.
-double ThreadMicroseconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
-}
 
 double Fastest(int32_t repeat, const std::function<void()>& body) {
   double least = INFINITY;

@@ -106,6 +106,17 @@ TEST(Capture, ForgetsWhatIsTruncatedAndWhatWasTaken) {
               HasSubstr("capture_every is -1"));
 }
 
+TEST(Capture, BeginsWhereItIsToldTo) {
+  const std::vector<int32_t> prompt = Prompt(200);
+  const auto session = CapturingSession(1);
+  session->CaptureFrom(197);
+  ASSERT_TRUE(session->Prefill(prompt).ok());
+  EXPECT_THAT(session->TakeCaptured().positions, ElementsAre(197, 198, 199));
+  session->CaptureFrom(202);
+  for (int32_t i = 0; i < 4; ++i) ASSERT_TRUE(session->DecodeOne(42).ok());
+  EXPECT_THAT(session->TakeCaptured().positions, ElementsAre(202, 203));
+}
+
 TEST(GgufWeights, NamesWhatDoesNotFit) {
   const auto weights = GgufWeights::Open(ModelPath());
   ASSERT_TRUE(weights.ok());

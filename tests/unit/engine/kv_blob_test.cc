@@ -9,6 +9,7 @@
 namespace kvt::engine {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr KvGeometry kGeometry{.layers = 3, .kv_heads = 2, .head_dim_k = 4, .head_dim_v = 6};
@@ -74,8 +75,7 @@ TEST(KvBlob, ParsesItselfAndSurvivesACopy) {
   const KvBlob blob = Filled(9, 5);
   const auto facts = ParseBlob(blob.bytes());
   ASSERT_TRUE(facts.ok()) << facts.error().message;
-  EXPECT_EQ(facts->tokens, 5);
-  EXPECT_EQ(facts->pos_begin, 9);
+  EXPECT_THAT(facts->positions, ElementsAre(9, 10, 11, 12, 13));
   EXPECT_EQ(facts->layers, 3);
   EXPECT_EQ(facts->row_bytes_k, 16u);
   EXPECT_EQ(facts->row_bytes_v, 24u);
@@ -102,6 +102,28 @@ TEST(KvBlob, SliceHoldsTheSameRows) {
   EXPECT_FALSE(blob.Slice(9, 12).ok());
   EXPECT_FALSE(blob.Slice(13, 19).ok());
   EXPECT_FALSE(blob.Slice(13, 13).ok());
+}
+
+TEST(KvBlob, HoldsRowsOfPositionsWithGaps) {
+  KvBlob blob = *KvBlob::Create(kGeometry, {3, 4, 9});
+  std::fill_n(blob.K(2).base, 3 * blob.K(2).token_stride, uint8_t{7});
+  EXPECT_TRUE(blob.has_gaps());
+  EXPECT_FALSE(Filled(3, 3).has_gaps());
+  EXPECT_EQ(blob.pos_begin(), 3);
+  EXPECT_EQ(blob.pos_end(), 10);
+  EXPECT_EQ(blob.tokens(), 3);
+  EXPECT_EQ(BlobTokens(kGeometry, blob.bytes().size()), 3);
+  EXPECT_EQ(BlobTokens(kGeometry, 16), 0);
+  EXPECT_THAT(ParseBlob(blob.bytes())->positions, ElementsAre(3, 4, 9));
+  EXPECT_THAT(KvBlob::FromBytes(kGeometry, blob.bytes())->positions(), ElementsAre(3, 4, 9));
+  const auto slice = blob.Slice(4, 10);
+  EXPECT_THAT(slice->positions(), ElementsAre(4, 9));
+  EXPECT_EQ(slice->K(2).base[0], 7);
+  EXPECT_FALSE(blob.Slice(5, 9).ok());
+  EXPECT_THAT(KvBlob::Create(kGeometry, {3, 3}).error().message, HasSubstr("positions[1] is 3"));
+  EXPECT_THAT(KvBlob::Create(kGeometry, {-1}).error().message, HasSubstr("positions[0] is -1"));
+  EXPECT_THAT(KvBlob::Create(kGeometry, std::vector<int32_t>()).error().message,
+              HasSubstr("positions has 0 entries"));
 }
 
 TEST(KvBlob, RefusesSizesThatMakeNoSense) {
@@ -139,7 +161,7 @@ TEST(ParseBlob, NamesTheFieldThatIsWrong) {
       {12, 0xffffffff, ErrorKind::kCorrupt, "cells is 4294967295"},
       {12, 1 << 24, ErrorKind::kCorrupt, "ends inside cells"},
       {16, 0xffffffff, ErrorKind::kCorrupt, "position is -1"},
-      {28, 7, ErrorKind::kCorrupt, "position is 7"},
+      {28, 0, ErrorKind::kCorrupt, "position is 0"},
       {20, 2, ErrorKind::kCorrupt, "sequences of a cell is 2"},
       {40, 1, ErrorKind::kUnsupported, "transposed V is 1"},
       {44, 0, ErrorKind::kCorrupt, "layers is 0"},
