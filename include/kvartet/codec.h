@@ -21,7 +21,7 @@ typedef struct kvt_codec_options {
   uint32_t group_tokens;   /* kivi: tokens that share K's scale in a channel, 16 to 1,024; default 32 */
   uint32_t group_channels; /* kivi: channels that share V's scale in a token, 8 to 8,192; default 32; capped
                               at the row */
-  uint32_t reserved;       /* 0 */
+  uint32_t quantiser;      /* dense: KVT_QUANTISER_*; 0, the default: TRELLIS; others: 0 */
   const char* name;        /* one of the names below; NULL with length 0, the default: "raw" */
   size_t name_len;
   const uint8_t* profile; /* transform, dense, kvtc: a profile's bytes (experimental.h), copied */
@@ -38,6 +38,12 @@ enum {
   KVT_EXEMPT_INT8 = 2, /* as codec int8 */
   KVT_EXEMPT_FINER = 3 /* the first ones and the last 32 as codec int8, the others coded with a quarter of the
                           step */
+};
+
+/* How dense rounds components, in kvt_codec_options_t.quantiser. Any codec of the model decodes both. */
+enum {
+  KVT_QUANTISER_TRELLIS = 1, /* trellis-coded quantisation with 8 states */
+  KVT_QUANTISER_SCALAR = 2   /* one uniform quantiser: faster to encode, and loses more at the same bytes */
 };
 
 /* Fills defaults. Threads: any. Blocks: no. Since: 0.1. */
@@ -60,8 +66,8 @@ KVT_API void kvt_codec_options_init(kvt_codec_options_t* options, size_t struct_
  *   kept (TurboQuant, arXiv 2504.19874). rotated4v2 and the like give V another width.
  * - transform: a calibrated projection of groups of layers, and static bits for each of its components; a
  *   frame's layers are whole groups of the profile, and its heads are the profile's.
- * - dense: the same projection, one step for all components, trellis-coded quantisation and range coding; its
- *   ratio is what calibration found, that of other text differs.
+ * - dense: the same projection, one step for all components, trellis-coded quantisation (or scalar) and range
+ *   coding; its ratio is what calibration found, that of other text differs.
  * - kvtc: the same projection as published (KVTC, arXiv 2511.01815): blocks of components in 2 or 4 bits, fp8
  *   or none, then DEFLATE, which its ratio does not count.
  *

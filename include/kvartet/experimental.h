@@ -112,7 +112,8 @@ KVT_API kvt_status_t kvt_calibration_finish(kvt_calibration_t calibration, uint8
 KVT_API kvt_status_t kvt_profile_fingerprint(const uint8_t* profile, size_t profile_len,
                                              uint8_t fingerprint[KVT_FINGERPRINT_BYTES]);
 
-/* Describes a profile as JSON (UTF-8, no NUL) after checking it whole.
+/* Describes a profile as JSON (UTF-8, no NUL) after checking it whole. `mflop` has, for codecs transform and
+ * dense at each ratio, the millions of multiplications and additions a token that its products take each way.
  * @return KVT_OK; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_CORRUPT; KVT_ERR_VERSION; KVT_ERR_INVALID_ARGUMENT.
  * Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_profile_describe(const uint8_t* profile, size_t profile_len, char* buf, size_t cap,

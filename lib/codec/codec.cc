@@ -66,10 +66,6 @@ Codec::~Codec() = default;
 
 StatusOr<std::shared_ptr<const Codec>> Codec::Create(std::shared_ptr<const Model> model,
                                                      const kvt_codec_options_t& options) {
-  if (options.reserved != 0) {
-    return Error(KVT_ERR_INVALID_ARGUMENT,
-                 absl::StrCat("kvt_codec_options.reserved is ", options.reserved, ", expected 0"));
-  }
   if (options.name == nullptr && options.name_len != 0) {
     return Error(KVT_ERR_INVALID_ARGUMENT,
                  absl::StrCat("kvt_codec_options.name is NULL but name_len is ", options.name_len));
@@ -89,11 +85,14 @@ StatusOr<std::shared_ptr<const Codec>> Codec::Create(std::shared_ptr<const Model
   std::unique_ptr<const Transform> transform;
   if (const auto kind = Transform::KindOf(parameters.name)) {
     KVT_ASSIGN_OR_RETURN(const Bytes profile, ProfileOf(options));
-    KVT_ASSIGN_OR_RETURN(transform,
-                         Transform::Create(*model, profile, {*kind, options.ratio, options.exempt}));
+    KVT_ASSIGN_OR_RETURN(
+        transform,
+        Transform::Create(*model, profile, {*kind, options.ratio, options.exempt, options.quantiser}));
   } else {
-    if (options.exempt != 0) {
-      return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("kvt_codec_options.exempt is ", options.exempt,
+    for (const auto& [field, value] :
+         {std::pair("exempt", options.exempt), std::pair("quantiser", options.quantiser)}) {
+      if (value == 0) continue;
+      return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("kvt_codec_options.", field, " is ", value,
                                                           ", codec ", parameters.name, " takes 0"));
     }
     KVT_ASSIGN_OR_RETURN(segments, MakeSegmentCodec(parameters, KVT_ERR_INVALID_ARGUMENT));

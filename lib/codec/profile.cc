@@ -7,6 +7,7 @@
 #include "codec/transform/dense.h"
 #include "codec/transform/metric.h"
 #include "codec/transform/plan.h"
+#include "codec/transform/products.h"
 
 namespace kvt {
 namespace {
@@ -154,6 +155,14 @@ Status CheckFacts(const ProfileFacts& facts) {
 
 std::string Range(uint64_t begin, uint64_t end) { return absl::StrCat("[", begin, ", ", end, ")"); }
 
+// {"8":25.1,"9":23.4}
+std::string DescribeProducts(const Products& products) {
+  std::string json = "{";
+  for (size_t i = 0; i < products.mflop.size(); ++i)
+    absl::StrAppend(&json, i == 0 ? "" : ",", "\"", products.ratio_min + i, "\":", products.mflop[i]);
+  return json + "}";
+}
+
 }  // namespace
 
 StatusOr<Fingerprint> FingerprintOf(Bytes profile) {
@@ -216,7 +225,8 @@ std::string DescribeProfile(const Profile& profile) {
                     ",\"components\":", group.components(), ",\"fixed\":", widest.bits[i].size(),
                     ",\"dense\":", facts.dense == nullptr ? 0 : DenseKept(group, step), "}");
   }
-  absl::StrAppend(&json, "],\"distortion\":[");
+  absl::StrAppend(&json, "],\"mflop\":{\"transform\":", DescribeProducts(FixedProducts(facts)),
+                  ",\"dense\":", DescribeProducts(DenseProducts(facts)), "},\"distortion\":[");
   for (uint32_t bits = 1; bits <= kBookBitsMax; ++bits)
     absl::StrAppend(&json, bits == 1 ? "" : ",", facts.books[bits].distortion);
   absl::StrAppend(&json, "]}");

@@ -191,7 +191,7 @@ static void CodecOptions(void) {
   CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "group_tokens", (KIVI, c.group_tokens = 1025));
   CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "group_channels", (KIVI, c.group_channels = 7));
   CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "group_channels", (KIVI, c.group_channels = 8193));
-  CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "reserved", c.reserved = 1);
+  CODEC_FIELD(KVT_ERR_INVALID_ARGUMENT, "quantiser", c.quantiser = 1);
   kvt_codec_options_init(NULL, sizeof good);
 }
 

@@ -4,17 +4,12 @@
 #include <kvartet/kvartet.h>
 #include <zstd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "bench/bench.h"
+#include "bench/bench_real_kv.h"
 #include "codec/entropy/entropy.h"
-#ifdef KVT_BENCH_MODEL
-#include "engine/engine.h"
-#endif
 
 namespace kvt::bench {
 namespace {
@@ -22,79 +17,7 @@ namespace {
 #ifdef KVT_BENCH_MODEL
 
 constexpr int kRounds = 9;
-constexpr int32_t kTokens = 1536;
-
-// The KV of a text, and a view of it.
-class RealKv {
- public:
-  RealKv() {
-    auto engine = engine::Engine::Open(KVT_BENCH_MODEL);
-    if (!engine.ok()) Fail(std::string("engine: ") + engine.error().message);
-    std::stringstream text;
-    for (const char* name : {"concepts.md", "guide.md", "location.md", "verification.md"})
-      text << std::ifstream(std::string(KVT_BENCH_DOCS "/") + name).rdbuf();
-    auto tokens = (*engine)->Tokenize(text.str(), true, false);
-    if (!tokens.ok() || tokens->size() < kTokens) Fail("the text is too short");
-    tokens->resize(kTokens);
-    auto session = (*engine)->NewSession({});
-    if (!session.ok() || !(*session)->Prefill(*tokens).ok()) Fail("prefill");
-    auto blob = (*session)->Export(0, kTokens);
-    if (!blob.ok()) Fail("export");
-    blob_.push_back(std::move(*blob));
-    auto target = (*session)->Reserve(0, kTokens);
-    if (!target.ok()) Fail("reserve");
-    blob_.push_back(std::move(*target));
-    const engine::Geometry& geometry = (*engine)->geometry();
-    kvt_model_options_t options;
-    kvt_model_options_init(&options, sizeof options);
-    options.model_id = geometry.weights_sha256.data();
-    options.model_id_len = geometry.weights_sha256.size();
-    options.layers = static_cast<uint32_t>(geometry.kv.layers);
-    options.kv_heads = static_cast<uint32_t>(geometry.kv.kv_heads);
-    options.k_dim = static_cast<uint32_t>(geometry.kv.head_dim_k);
-    options.v_dim = static_cast<uint32_t>(geometry.kv.head_dim_v);
-    options.rope_style =
-        geometry.rope.style == engine::RopeStyle::kInterleaved ? KVT_ROPE_INTERLEAVED : KVT_ROPE_HALF_SPLIT;
-    options.rope_dims = static_cast<uint32_t>(geometry.rope.dims);
-    options.rope_base = geometry.rope.base;
-    Check(kvt_model_create(&options, &model_), "kvt_model_create");
-  }
-  ~RealKv() { kvt_model_destroy(model_); }
-  RealKv(const RealKv&) = delete;
-  RealKv& operator=(const RealKv&) = delete;
-
-  kvt_model_t model() const { return model_; }
-  uint64_t bytes() const { return blob_[0].geometry().token_bytes() * kTokens; }
-  const engine::KvBlob& rows() const { return blob_[0]; }
-  bool Same() const {
-    return std::equal(blob_[0].bytes().begin(), blob_[0].bytes().end(), blob_[1].bytes().begin());
-  }
-
-  const kvt_view_t* View(bool source) {
-    const engine::KvBlob& blob = blob_[source ? 0 : 1];
-    bases_ = blob.Bases();
-    kvt_view_init(&view_, sizeof view_);
-    view_.element = KVT_ELEMENT_F16;
-    view_.layer_end = static_cast<uint32_t>(blob.geometry().layers);
-    view_.head_end = static_cast<uint32_t>(blob.geometry().kv_heads);
-    view_.bases = bases_.data();
-    view_.base_count = bases_.size();
-    const engine::RowView rows[] = {blob.K(0), blob.V(0)};
-    for (int stream = 0; stream < 2; ++stream) {
-      view_.element_stride[stream] = rows[stream].element_stride;
-      view_.head_stride[stream] = rows[stream].head_stride;
-      view_.token_stride[stream] = rows[stream].token_stride;
-    }
-    view_.tokens = kTokens;
-    return &view_;
-  }
-
- private:
-  std::vector<engine::KvBlob> blob_;
-  kvt_model_t model_ = 0;
-  kvt_view_t view_;
-  std::vector<void*> bases_;
-};
+constexpr auto kTokens = RealKv::kTokens;
 
 // The top bytes of all elements, channel after channel.
 std::vector<uint8_t> TopBytes(const RealKv& kv) {

@@ -68,13 +68,14 @@ std::string CodecError(const std::string& name) {
 }
 
 Codec MakeProfileCodec(const Model& model, const std::string& name, std::span<const uint8_t> profile,
-                       uint32_t ratio, uint32_t exempt) {
+                       uint32_t ratio, uint32_t exempt, uint32_t quantiser) {
   kvt_codec_options_t options;
   kvt_codec_options_init(&options, sizeof options);
   options.profile = profile.data();
   options.profile_len = profile.size();
   options.ratio = ratio;
   options.exempt = exempt;
+  options.quantiser = quantiser;
   return CreateCodec(model, name, &options);
 }
 

@@ -71,9 +71,10 @@ Model MakeModel(const engine::Geometry& geometry);
 Codec MakeCodec(const Model& model, const std::string& name);
 // Why MakeCodec refuses a name; empty when it does not.
 std::string CodecError(const std::string& name);
-// A codec with a profile's bytes, which are copied, a ratio, and for dense what becomes of exempt tokens.
+// A codec with a profile's bytes, which are copied, a ratio, and for dense what becomes of exempt tokens and
+// which quantiser.
 Codec MakeProfileCodec(const Model& model, const std::string& name, std::span<const uint8_t> profile,
-                       uint32_t ratio, uint32_t exempt = 0);
+                       uint32_t ratio, uint32_t exempt = 0, uint32_t quantiser = 0);
 Codec MakeTransform(const Model& model, std::span<const uint8_t> profile, uint32_t ratio);
 
 // The namespace that the command works in.

@@ -28,16 +28,20 @@ KeyBytes ProfileKey(const FingerprintBytes& fingerprint) {
   return key;
 }
 
+Json Describe(std::span<const uint8_t> profile) {
+  return Json::parse(CopyText(
+      [&](char* buf, size_t cap, size_t* needed) {
+        return kvt_profile_describe(profile.data(), profile.size(), buf, cap, needed);
+      },
+      "kvt_profile_describe"));
+}
+
 }  // namespace
 
 std::string ProfileFingerprint(std::span<const uint8_t> profile) { return Hex(Fingerprint(profile)); }
 
 std::vector<LayerRange> ProfileGroups(std::span<const uint8_t> profile) {
-  const Json facts = Json::parse(CopyText(
-      [&](char* buf, size_t cap, size_t* needed) {
-        return kvt_profile_describe(profile.data(), profile.size(), buf, cap, needed);
-      },
-      "kvt_profile_describe"));
+  const Json facts = Describe(profile);
   std::vector<LayerRange> groups;
   for (const Json& group : facts.at("groups")) {
     const std::string layers = group.at("layers").get<std::string>();
@@ -49,6 +53,8 @@ std::vector<LayerRange> ProfileGroups(std::span<const uint8_t> profile) {
   }
   return groups;
 }
+
+Json ProfileMflop(std::span<const uint8_t> profile) { return Describe(profile).at("mflop"); }
 
 Cache OfferProfile(const Runtime& runtime, const Node& node, std::span<const uint8_t> profile) {
   const KeyBytes key = ProfileKey(Fingerprint(profile));

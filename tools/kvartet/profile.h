@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kvartet/channel.h"
 #include "kvartet/library.h"
 #include "kvartet/stream_cut.h"
 
@@ -16,6 +17,10 @@ std::string ProfileFingerprint(std::span<const uint8_t> profile);
 
 // The groups of layers that the transform codec can put into frames of their own with this profile.
 std::vector<LayerRange> ProfileGroups(std::span<const uint8_t> profile);
+
+// Millions of multiplications and additions a token, each way: by codec (transform, dense) and ratio, as
+// {"transform": {"8": 25.1}}.
+Json ProfileMflop(std::span<const uint8_t> profile);
 
 // Puts a profile into a cache in memory and serves that to the node's peers. The cache must outlive the node.
 Cache OfferProfile(const Runtime& runtime, const Node& node, std::span<const uint8_t> profile);

@@ -138,7 +138,10 @@ int RunQuality(const QualitySettings& asked) {
   const std::vector<QualityDocument> documents = QualityDocuments(settings, cut, *engine);
   const Model model = MakeModel(geometry);
   const std::vector<uint8_t> profile = QualityProfile(settings, report.methods, *engine, model, &progress);
-  if (!profile.empty()) report.profile = ProfileFingerprint(profile);
+  if (!profile.empty()) {
+    report.profile = ProfileFingerprint(profile);
+    report.mflop = ProfileMflop(profile);
+  }
   report.profile_bytes = profile.size();
 
   if (settings.full) progress.Show("memory of each method");

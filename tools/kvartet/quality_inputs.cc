@@ -26,7 +26,7 @@ std::vector<uint8_t> ReadProfile(const std::string& path, const Model& model,
   try {
     ProfileFingerprint(profile);
     for (const QualityMethod& method : methods) {
-      if (method.NeedsProfile()) MakeProfileCodec(model, method.codec, profile, method.ratio, method.exempt);
+      if (method.NeedsProfile()) MakeMethodCodec(model, method, profile);
     }
   } catch (const Failure& failure) {
     std::string message = "--profile " + path + ": " + failure.what();

@@ -31,8 +31,8 @@ void Tell(const QualityRun::Show& show, const std::string& text) {
 
 Codec MakeMethodCodec(const Model& model, const QualityMethod& method, std::span<const uint8_t> profile) {
   try {
-    return method.NeedsProfile() ? MakeProfileCodec(model, method.codec, profile, method.ratio, method.exempt)
-                                 : MakeCodec(model, method.codec);
+    if (!method.NeedsProfile()) return MakeCodec(model, method.codec);
+    return MakeProfileCodec(model, method.codec, profile, method.ratio, method.exempt, method.quantiser);
   } catch (const Failure& failure) {
     throw Failure("method " + method.label + ": " + failure.what(), failure.status);
   }

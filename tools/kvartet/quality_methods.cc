@@ -36,7 +36,7 @@ uint32_t ParseRatio(const std::string& text, std::string_view digits, const Rati
 
 // The words after a colon, joined by plus signs.
 void ParseWords(const std::string& text, std::string_view words, QualityMethod* method) {
-  constexpr char kWords[] = "raw, int8 or finer, and plain";
+  constexpr char kWords[] = "raw, int8 or finer, plain, and scalar";
   if (method->codec != "dense")
     throw Failure("--methods: '" + text + "': the codec " + method->codec + " takes no words");
   bool exempt = false;
@@ -44,6 +44,8 @@ void ParseWords(const std::string& text, std::string_view words, QualityMethod* 
     const std::string_view word = words.substr(0, words.find('+'));
     if (word == "plain" && method->importance) {
       method->importance = false;
+    } else if (word == "scalar" && method->quantiser == 0) {
+      method->quantiser = KVT_QUANTISER_SCALAR;
     } else if ((word == "raw" || word == "int8" || word == "finer") && !exempt) {
       exempt = true;
       method->exempt = word == "raw" ? KVT_EXEMPT_RAW : word == "int8" ? KVT_EXEMPT_INT8 : KVT_EXEMPT_FINER;
@@ -58,11 +60,17 @@ void ParseWords(const std::string& text, std::string_view words, QualityMethod* 
 std::string Label(const QualityMethod& method) {
   std::string label = method.codec;
   if (method.ratio != 0) label += "@" + std::to_string(method.ratio);
-  std::string words = method.exempt == KVT_EXEMPT_INT8    ? "int8"
-                      : method.exempt == KVT_EXEMPT_FINER ? "finer"
-                                                          : "";
-  if (method.codec == "dense" && !method.importance) words += words.empty() ? "plain" : "+plain";
-  return words.empty() ? label : label + ":" + words;
+  char before = ':';
+  const auto add = [&](const char* word) {
+    label += before;
+    label += word;
+    before = '+';
+  };
+  if (method.exempt == KVT_EXEMPT_INT8) add("int8");
+  if (method.exempt == KVT_EXEMPT_FINER) add("finer");
+  if (method.codec == "dense" && !method.importance) add("plain");
+  if (method.quantiser == KVT_QUANTISER_SCALAR) add("scalar");
+  return label;
 }
 
 QualityMethod ParseMethod(const std::string& text) {

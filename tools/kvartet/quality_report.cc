@@ -43,6 +43,7 @@ Json MethodToJson(const QualityReport& report, const MethodSummary& method) {
   }
   const std::string paper = PublishedAs(method.codec);
   if (!paper.empty()) json["published"] = paper;
+  if (method.mflop) json["mflop_token"] = *method.mflop;
   json.update({{"whole_ratio", method.whole_ratio},
                {"coded_ratio", method.coded_ratio},
                {"amortised_ratio", amortised},

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kvartet/channel.h"
 #include "kvartet/quality.h"
 #include "kvartet/quality_methods.h"
 #include "kvartet/quality_metrics.h"
@@ -31,6 +32,7 @@ struct QualityReport {
   std::vector<int32_t> contexts;  // lengths, ascending
   std::vector<DocumentSample> documents;
   std::vector<std::optional<MethodMemory>> memory;  // in the order of the methods; empty: not measured
+  Json mflop;  // of the profile's products, as ProfileMflop; null: no profile
 };
 
 inline constexpr double kContexts[] = {1, 100, 10'000};
@@ -57,6 +59,7 @@ struct MethodSummary {
   double encode_us = 0, decode_us = 0;    // a token, of the fastest document
   double encode_gbs = 0, decode_gbs = 0;  // raw bytes
   std::optional<MethodMemory> memory;
+  std::optional<double> mflop;  // of the products of one token each way
 
   // The link in Gbit/s below which coding, sending and decoding one after another on one core takes less time
   // than sending raw rows.

@@ -61,6 +61,7 @@ Table Methods(const QualityReport& report, int32_t context) {
   head(true, {"KL", ("more KL than " + base).c_str(), "same first choice %", "perplexity %"});
   head(copies, {"copy KL", "copy: same first choice %"});
   head(full, {"equal prefix", "memory MiB"});
+  head(!report.mflop.is_null(), {"MFLOP/token"});
   head(true, {"encode us/token (GB/s)", "decode us/token (GB/s)"});
   for (const MethodSummary& method : Summarise(report, context)) {
     std::string amortised;
@@ -86,6 +87,7 @@ Table Methods(const QualityReport& report, int32_t context) {
                     (method.copies == 0 ? "" : " / " + Format("%.1f", method.copy_equal_prefix)));
       row.push_back(Memory(method.memory));
     }
+    if (!report.mflop.is_null()) row.push_back(method.mflop ? Format("%.1f", *method.mflop) : "-");
     row.push_back(Format("%.1f", method.encode_us) + " (" + Format("%.2f", method.encode_gbs) + ")");
     row.push_back(Format("%.1f", method.decode_us) + " (" + Format("%.2f", method.decode_gbs) + ")");
     table.rows.push_back(std::move(row));

@@ -8,6 +8,14 @@ namespace {
 
 // What a component must reach in nearly all tokens to stay a zero.
 constexpr float kZeroBelow = 0.6f;
+// Sixteenths by which the scalar quantiser's step is finer, so that it takes about the bytes that calibration
+// found for the trellis.
+constexpr int32_t kScalarFiner = 4;
+
+int32_t StepFor(const DenseFacts& facts, const DenseOptions& options) {
+  const int32_t step = DenseStep(facts, options.ratio);
+  return options.quantiser == Quantiser::kTrellis ? step : std::max(step - kScalarFiner, -kStepMost);
+}
 
 }  // namespace
 
@@ -29,11 +37,11 @@ int32_t DenseStep(const DenseFacts& facts, double ratio) {
   return static_cast<int32_t>(std::lrint(std::clamp<double>(step, -kStepMost, kStepMost)));
 }
 
-DenseMode::DenseMode(std::shared_ptr<const Profile> profile, uint32_t ratio, Exempt exempt)
+DenseMode::DenseMode(std::shared_ptr<const Profile> profile, const DenseOptions& options)
     : profile_(std::move(profile)),
       tables_(*profile_->facts().dense),
-      step_(DenseStep(*profile_->facts().dense, ratio)),
-      exempt_(exempt) {
+      options_(options),
+      step_(StepFor(*profile_->facts().dense, options)) {
   for (const ProfileGroup& group : profile_->facts().groups) {
     std::vector<float>& basis = bases_.emplace_back(group.components() * group.width());
     kernels::HalvesToFloats(group.basis, basis.size(), basis.data());

@@ -9,6 +9,7 @@
 
 #include "codec/profile.h"
 #include "codec/transform/dense_tables.h"
+#include "codec/transform/dense_walk.h"
 #include "codec/transform/mode.h"
 
 namespace kvt {
@@ -16,10 +17,16 @@ namespace kvt {
 // How exempt tokens are kept, as segments say it: kvt_codec_options_t.exempt.
 enum class Exempt : uint8_t { kRaw = 1, kInt8 = 2, kFiner = 3 };
 
+// How segments are encoded; those that are decoded say it themselves.
+struct DenseOptions {
+  uint32_t ratio = kDenseRatioMin;
+  Exempt exempt = Exempt::kFiner;
+  Quantiser quantiser = Quantiser::kTrellis;
+};
+
 class DenseMode final : public TransformMode {
  public:
-  // For encoding at `ratio`, with exempt tokens kept so.
-  DenseMode(std::shared_ptr<const Profile> profile, uint32_t ratio, Exempt exempt);
+  DenseMode(std::shared_ptr<const Profile> profile, const DenseOptions& options);
 
   uint64_t StoredBytesMin(size_t group, const SegmentShape& shape) const override;
   uint64_t StoredBytesMax(size_t group, const SegmentShape& shape) const override;
@@ -30,13 +37,14 @@ class DenseMode final : public TransformMode {
   const float* basis(size_t index) const { return bases_[index].data(); }
   const DenseTables& tables() const { return tables_; }
   int32_t step() const { return step_; }
-  Exempt exempt() const { return exempt_; }
+  Exempt exempt() const { return options_.exempt; }
+  Quantiser quantiser() const { return options_.quantiser; }
 
  private:
   const std::shared_ptr<const Profile> profile_;
   const DenseTables tables_;
+  const DenseOptions options_;
   const int32_t step_;
-  const Exempt exempt_;
   std::vector<std::vector<float>> bases_;
 };
 

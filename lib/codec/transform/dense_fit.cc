@@ -203,7 +203,8 @@ class Fitter {
         for (size_t j = 0; j < kept; ++j) {
           std::copy_n(samples_[g].values + j * rows_ + first, count, values_.data() + j * DenseWalk::kTokens);
         }
-        walk_.Run(tables, step, classes, values_.data(), std::span(tokens_[g]).subspan(first, count));
+        walk_.Run(tables, Quantiser::kTrellis, step, classes, values_.data(),
+                  std::span(tokens_[g]).subspan(first, count));
         bits += Count(tables, kept, count, counts);
       }
     }

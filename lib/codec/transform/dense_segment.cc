@@ -12,6 +12,8 @@ namespace {
 using kernels::kRansStatesMin;
 
 constexpr uint8_t kRawRows = 0;
+// Flags of a front.
+constexpr uint8_t kHasImportance = 1, kIsScalar = 2;
 // Of the last exempt tokens, those that stay bytes when the others are coded with a finer step.
 constexpr uint64_t kBytesOfWindow = 32;
 constexpr int8_t kFiner = -8;
@@ -186,7 +188,7 @@ void DenseCoder::EncodeBlock(size_t group, const SegmentShape& shape, uint64_t t
   DenseWalk::Token* tokens = tokens_.data() + token;
   for (size_t t = 0; t < count; ++t)
     tokens[t].gain = leading == 0 ? 0 : GainOf(scratch_[t] / static_cast<float>(leading));
-  walk_.Run(mode_.tables(), step_, classes_, values_.data(), {tokens, count});
+  walk_.Run(mode_.tables(), mode_.quantiser(), step_, classes_, values_.data(), {tokens, count});
   AppendBlock(count);
 }
 
@@ -232,7 +234,8 @@ uint64_t DenseCoder::Encode(size_t group, const SegmentShape& shape, uint8_t* ou
   }
   out_.assign(kFrontBytes, 0);
   out_[0] = static_cast<uint8_t>(mode_.exempt());
-  out_[1] = importance_ != nullptr ? 1 : 0;
+  out_[1] = static_cast<uint8_t>((importance_ != nullptr ? kHasImportance : 0) |
+                                 (mode_.quantiser() == Quantiser::kScalar ? kIsScalar : 0));
   StoreLe(out_.data() + 2, static_cast<int16_t>(step_));
   EncodeExempt(own, shape, split, nonfinite);
   AppendNumbers(&DenseWalk::Token::gain, kGainZero, split);
@@ -267,7 +270,8 @@ Status DenseCoder::LoadRaw(const ProfileGroup& group, const SegmentShape& shape,
 
 // Whatever the stream is: a table index is below kDenseTables, a state's low bits are below 2^kDenseBits, and
 // words and literals are read only while there are some.
-Status DenseCoder::DecodeStream(std::span<const DenseWalk::Token> tokens, Bytes literals, Bytes bytes) {
+Status DenseCoder::DecodeStream(Quantiser quantiser, std::span<const DenseWalk::Token> tokens, Bytes literals,
+                                Bytes bytes) {
   const DenseTables& tables = mode_.tables();
   const float* centres = tables.context().centres;
   kernels::RansStream stream;
@@ -302,7 +306,7 @@ Status DenseCoder::DecodeStream(std::span<const DenseWalk::Token> tokens, Bytes 
           centres[table * kernels::kTrellisCentres + std::min(magnitude, kernels::kTrellisCentres - 1)];
       const float value = (kernels::TrellisLevel(magnitude, state) + centre) * scratch_[t];
       values[t] = code < 0 ? -value : value;
-      states[t] = kernels::kTrellisNext[state][magnitude & 1];
+      if (quantiser == Quantiser::kTrellis) states[t] = kernels::kTrellisNext[state][magnitude & 1];
     }
   }
   if (!literals.empty()) return Corrupt(absl::StrCat(literals.size(), " bytes of escapes are left"));
@@ -310,7 +314,7 @@ Status DenseCoder::DecodeStream(std::span<const DenseWalk::Token> tokens, Bytes 
   return OkStatus();
 }
 
-Status DenseCoder::DecodeBlock(std::span<const DenseWalk::Token> tokens, Bytes* in) {
+Status DenseCoder::DecodeBlock(Quantiser quantiser, std::span<const DenseWalk::Token> tokens, Bytes* in) {
   uint32_t literal_bytes = 0, stream_bytes = 0;
   Bytes literals, stream;
   if (!Take(in, &literal_bytes) || !Take(in, &stream_bytes) || !TakePart(in, literal_bytes, &literals) ||
@@ -318,27 +322,29 @@ Status DenseCoder::DecodeBlock(std::span<const DenseWalk::Token> tokens, Bytes* 
     return Corrupt(
         absl::StrCat("a block of ", literal_bytes, " and ", stream_bytes, " bytes, left are ", in->size()));
   }
-  return DecodeStream(tokens, literals, stream);
+  return DecodeStream(quantiser, tokens, literals, stream);
 }
 
 Status DenseCoder::Decode(size_t index, const SegmentShape& shape, Bytes stored, uint32_t layer_begin,
                           uint32_t layer_end) {
   const ProfileGroup& group = mode_.group(index);
-  uint8_t kind = 0, has_importance = 0;
+  uint8_t kind = 0, flags = 0;
   int16_t step = 0;
-  if (!Take(&stored, &kind) || !Take(&stored, &has_importance) || !Take(&stored, &step))
+  if (!Take(&stored, &kind) || !Take(&stored, &flags) || !Take(&stored, &step))
     return Corrupt(absl::StrCat(stored.size(), " bytes, less than a front"));
-  if (kind > static_cast<uint8_t>(Exempt::kFiner) || has_importance > 1 || std::abs(step) > kStepMost)
-    return Corrupt(absl::StrCat("kind ", kind, ", importance ", has_importance, ", step ", step));
+  if (kind > static_cast<uint8_t>(Exempt::kFiner) || flags > (kHasImportance | kIsScalar) ||
+      std::abs(step) > kStepMost)
+    return Corrupt(absl::StrCat("kind ", kind, ", flags ", flags, ", step ", step));
   if (kind == kRawRows) return LoadRaw(group, shape, stored, layer_begin, layer_end);
   const auto exempt = static_cast<Exempt>(kind);
+  const auto quantiser = (flags & kIsScalar) != 0 ? Quantiser::kScalar : Quantiser::kTrellis;
   const Split split(shape, exempt);
   Plan(index, step);
   KVT_RETURN_IF_ERROR(DecodeExempt(group, shape, split, exempt, layer_begin, layer_end, &stored));
   tokens_.assign(split.coded, {});
   for (uint64_t t = split.coded - split.fine; t < split.coded; ++t) tokens_[t].importance = kFiner;
   KVT_RETURN_IF_ERROR(ReadNumbers(&DenseWalk::Token::gain, kGainZero, -kGainMost, kGainMost, split, &stored));
-  if (has_importance == 1) {
+  if ((flags & kHasImportance) != 0) {
     KVT_RETURN_IF_ERROR(ReadNumbers(&DenseWalk::Token::importance, kImportanceZero, kImportanceLeast,
                                     kImportanceMost, split, &stored));
   }
@@ -346,7 +352,7 @@ Status DenseCoder::Decode(size_t index, const SegmentShape& shape, Bytes stored,
   const float* basis = mode_.basis(index) + (layer_begin - group.layer_begin) * shape.channels();
   for (uint64_t token = 0; token < split.coded; token += DenseWalk::kTokens) {
     const auto count = static_cast<size_t>(std::min<uint64_t>(DenseWalk::kTokens, split.coded - token));
-    KVT_RETURN_IF_ERROR(DecodeBlock({tokens_.data() + token, count}, &stored));
+    KVT_RETURN_IF_ERROR(DecodeBlock(quantiser, {tokens_.data() + token, count}, &stored));
     if (!classes_.empty()) {
       blas::Multiply(count, width, classes_.size(), {values_.data(), DenseWalk::kTokens, /*transposed=*/true},
                      {basis, group.width()}, tile_.data(), width);

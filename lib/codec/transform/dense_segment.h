@@ -48,8 +48,9 @@ class DenseCoder final : public GroupCoder {
   void AppendNumbers(int8_t DenseWalk::Token::*number, int32_t zero, const Split& split);
   Status ReadNumbers(int8_t DenseWalk::Token::*number, int32_t zero, int32_t least, int32_t most,
                      const Split& split, Bytes* in);
-  Status DecodeBlock(std::span<const DenseWalk::Token> tokens, Bytes* in);
-  Status DecodeStream(std::span<const DenseWalk::Token> tokens, Bytes literals, Bytes stream);
+  Status DecodeBlock(Quantiser quantiser, std::span<const DenseWalk::Token> tokens, Bytes* in);
+  Status DecodeStream(Quantiser quantiser, std::span<const DenseWalk::Token> tokens, Bytes literals,
+                      Bytes stream);
   // All rows as they are, for what would get longer.
   uint64_t StoreRaw(const ProfileGroup& group, const SegmentShape& shape, uint8_t* out);
   Status LoadRaw(const ProfileGroup& group, const SegmentShape& shape, Bytes stored, uint32_t layer_begin,

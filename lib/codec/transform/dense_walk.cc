@@ -1,5 +1,6 @@
 #include "codec/transform/dense_walk.h"
 
+#include "cpu/scalar.h"
 #include "cpu/trellis.h"
 
 namespace kvt {
@@ -14,16 +15,36 @@ void DenseWalk::FillTables(int32_t class_of_component, std::span<const Token> to
     tables_[t] = static_cast<uint16_t>(TableOf(class_of_component, tokens[t].importance));
 }
 
-void DenseWalk::Run(const DenseTables& tables, int32_t step, const std::vector<int32_t>& classes,
-                    const float* values, std::span<const Token> tokens) {
-  const size_t count = tokens.size(), components = classes.size();
+void DenseWalk::Run(const DenseTables& tables, Quantiser quantiser, int32_t step,
+                    const std::vector<int32_t>& classes, const float* values, std::span<const Token> tokens) {
   factors_.resize(kTokens);
   tables_.resize(kTokens);
+  used_.resize(classes.size() * kTokens);
+  codes_.resize(classes.size() * kTokens);
+  for (size_t t = 0; t < tokens.size(); ++t) factors_[t] = 1 / StepOf(TokenStep(step, tokens[t]));
+  if (quantiser == Quantiser::kTrellis) {
+    RunTrellis(tables, classes, values, tokens);
+  } else {
+    RunScalar(tables, classes, values, tokens);
+  }
+}
+
+void DenseWalk::RunScalar(const DenseTables& tables, const std::vector<int32_t>& classes, const float* values,
+                          std::span<const Token> tokens) {
+  const kernels::TrellisContext context = tables.context();
+  for (size_t j = 0; j < classes.size(); ++j) {
+    if (j == 0 || classes[j] != classes[j - 1]) FillTables(classes[j], tokens);
+    kernels::ScalarCodes(context, values + j * kTokens, factors_.data(), tables_.data(), tokens.size(),
+                         codes_.data() + j * kTokens);
+    std::copy_n(tables_.begin(), tokens.size(), used_.begin() + static_cast<ptrdiff_t>(j * kTokens));
+  }
+}
+
+void DenseWalk::RunTrellis(const DenseTables& tables, const std::vector<int32_t>& classes,
+                           const float* values, std::span<const Token> tokens) {
+  const size_t count = tokens.size(), components = classes.size();
   states_.resize(kTokens);
   arrivals_.resize(components * kTokens);
-  used_.resize(components * kTokens);
-  codes_.resize(components * kTokens);
-  for (size_t t = 0; t < count; ++t) factors_[t] = 1 / StepOf(TokenStep(step, tokens[t]));
   costs_.assign(kernels::kTrellisStates * kTokens, kUnreached);
   std::fill_n(costs_.begin(), kTokens, 0.0f);
   const kernels::TrellisContext context = tables.context();

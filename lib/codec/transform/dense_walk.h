@@ -1,5 +1,5 @@
-// DenseWalk: the trellis over all kept components of up to kTokens tokens: from values to codes, and what
-// both encoding and calibration need to know of each.
+// DenseWalk: quantising all kept components of up to kTokens tokens, by the trellis or one by one: from
+// values to codes, and what both encoding and calibration need to know of each.
 //
 // One thread at a time.
 #ifndef KVARTET_LIB_CODEC_TRANSFORM_DENSE_WALK_H_
@@ -12,6 +12,9 @@
 
 namespace kvt {
 
+// As kvt_codec_options_t.quantiser.
+enum class Quantiser : uint8_t { kTrellis = 1, kScalar = 2 };
+
 class DenseWalk {
  public:
   static constexpr size_t kTokens = 512;
@@ -23,8 +26,8 @@ class DenseWalk {
   };
 
   // values[j * kTokens + t] of components 0 to classes.size(), which have the classes given.
-  void Run(const DenseTables& tables, int32_t step, const std::vector<int32_t>& classes, const float* values,
-           std::span<const Token> tokens);
+  void Run(const DenseTables& tables, Quantiser quantiser, int32_t step, const std::vector<int32_t>& classes,
+           const float* values, std::span<const Token> tokens);
 
   int16_t code(size_t component, size_t token) const { return codes_[component * kTokens + token]; }
   // The table of the code, quantiser included.
@@ -35,6 +38,10 @@ class DenseWalk {
   }
 
  private:
+  void RunTrellis(const DenseTables& tables, const std::vector<int32_t>& classes, const float* values,
+                  std::span<const Token> tokens);
+  void RunScalar(const DenseTables& tables, const std::vector<int32_t>& classes, const float* values,
+                 std::span<const Token> tokens);
   void FillTables(int32_t class_of_component, std::span<const Token> tokens);
 
   std::vector<float> factors_, costs_;

@@ -72,15 +72,23 @@ StatusOr<std::unique_ptr<const Transform>> Transform::Create(const Model& model,
                  absl::StrCat("codec ", facts.codec, ": profile is empty; it needs a calibrated one"));
   }
   const bool dense = options.kind == TransformKind::kDense;
-  if (options.exempt > (dense ? uint32_t{KVT_EXEMPT_FINER} : 0u)) {
-    return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("codec ", facts.codec, ": exempt is ", options.exempt,
-                                                        ", expected ", dense ? "0 to 3" : "0"));
+  const struct {
+    const char* name;
+    uint32_t value, most;
+  } choices[] = {{"exempt", options.exempt, KVT_EXEMPT_FINER},
+                 {"quantiser", options.quantiser, KVT_QUANTISER_SCALAR}};
+  for (const auto& [name, value, most] : choices) {
+    if (value <= (dense ? most : 0u)) continue;
+    return Error(KVT_ERR_INVALID_ARGUMENT,
+                 absl::StrCat("codec ", facts.codec, ": ", name, " is ", value, ", expected ",
+                              dense ? absl::StrCat("0 to ", most) : "0"));
   }
   KVT_ASSIGN_OR_RETURN(std::shared_ptr<const Profile> parsed, Profile::Parse(profile));
   KVT_RETURN_IF_ERROR(parsed->CheckModel(model));
   TransformOptions checked = options;
   if (checked.ratio == 0) checked.ratio = std::max(facts.ratio_default, parsed->facts().ratio_min);
-  if (checked.exempt == 0) checked.exempt = dense ? KVT_EXEMPT_FINER : KVT_EXEMPT_RAW;
+  if (checked.exempt == 0) checked.exempt = KVT_EXEMPT_FINER;
+  if (checked.quantiser == 0) checked.quantiser = KVT_QUANTISER_TRELLIS;
   std::unique_ptr<const Transform> transform(new Transform(std::move(parsed), checked));
   KVT_RETURN_IF_ERROR(transform->CheckRatio(checked.kind, checked.ratio));
   transform->ModeOf(checked.kind, checked.ratio);
@@ -94,8 +102,9 @@ std::shared_ptr<const TransformMode> Transform::ModeOf(TransformKind kind, uint3
   std::shared_ptr<const TransformMode>& mode = modes_[static_cast<size_t>(kind)][ratio];
   if (mode == nullptr) {
     if (kind == TransformKind::kDense) {
-      const auto exempt = options_.kind == kind ? static_cast<Exempt>(options_.exempt) : Exempt::kFiner;
-      mode = std::make_shared<const DenseMode>(profile_, ratio == 0 ? kDenseRatioMin : ratio, exempt);
+      mode = std::make_shared<const DenseMode>(
+          profile_, DenseOptions{ratio == 0 ? kDenseRatioMin : ratio, static_cast<Exempt>(options_.exempt),
+                                 static_cast<Quantiser>(options_.quantiser)});
     } else if (kind == TransformKind::kKvtc) {
       mode = std::make_shared<const KvtcMode>(profile_, ratio);
     } else {

@@ -22,8 +22,9 @@ inline constexpr uint32_t kTransformKinds = 3;
 
 struct TransformOptions {
   TransformKind kind = TransformKind::kFixed;
-  uint32_t ratio = 0;   // 0: the kind's default
-  uint32_t exempt = 0;  // KVT_EXEMPT_*
+  uint32_t ratio = 0;      // 0: the kind's default
+  uint32_t exempt = 0;     // KVT_EXEMPT_*
+  uint32_t quantiser = 0;  // KVT_QUANTISER_*
 };
 
 class Transform {

@@ -33,8 +33,12 @@ report = json.load(open("report.json", encoding="utf-8"))
 assert report["bytes"] == os.path.getsize("whole") and report["resumed_documents"] == 0, report
 assert [document["tokens"] for document in report["documents"]] == [192] * 3, report
 assert report["metric"] is True and report["weights"] is None, report
+mflop = report["mflop_token"]
+assert list(mflop["transform"])[0] == "8" and mflop["transform"]["8"] > mflop["transform"]["32"] > 0, mflop
+assert list(mflop["dense"])[-1] == "96" and mflop["dense"]["8"] > mflop["dense"]["96"] > 0, mflop
 assert report["tokens"] == 3 * (192 - 4) and len(report["fingerprint"]) == 32, report
 PY
+grep -qE '^  MFLOP a token each way: transform [0-9.]+ at 8, .*; dense [0-9.]+ at 8' out || fail "no MFLOP in: $(cat out)"
 [ ! -e whole.state ] || fail "the state is still there"
 
 # Killed as soon as it says that a document has entered.

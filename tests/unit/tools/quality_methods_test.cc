@@ -54,8 +54,15 @@ TEST(QualityMethods, WordsOfDense) {
   EXPECT_FALSE(methods[2].importance);
   EXPECT_EQ(methods[3].label, "dense@20:int8+plain");
   EXPECT_FALSE(methods[3].KeepsExemptRaw());
+  EXPECT_EQ(methods[3].quantiser, 0u);
+  const std::vector<QualityMethod> scalar = ParseMethods({"dense:scalar", "dense@40:scalar+finer+plain"});
+  EXPECT_EQ(scalar[0].label, "dense@20:scalar");
+  EXPECT_EQ(scalar[0].quantiser, static_cast<uint32_t>(KVT_QUANTISER_SCALAR));
+  EXPECT_TRUE(scalar[0].importance);
+  EXPECT_EQ(scalar[1].label, "dense@40:finer+plain+scalar");
+  EXPECT_FALSE(scalar[1].importance);
   for (const char* text : {"dense:", "dense:fine", "dense:raw+int8", "dense:plain+plain", "dense:plain+",
-                           "dense:+plain", "dense:plain:raw"}) {
+                           "dense:+plain", "dense:plain:raw", "dense:scalar+scalar"}) {
     EXPECT_THAT(Refusal({text}), HasSubstr("the words after the colon must be")) << text;
   }
   EXPECT_THAT(Refusal({"kivi4:plain"}), HasSubstr("the codec kivi4 takes no words"));

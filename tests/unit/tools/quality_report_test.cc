@@ -30,6 +30,7 @@ QualityReport Example() {
   report.model = "tiny";
   report.profile = "c0ffee";
   report.profile_bytes = 30'000;
+  report.mflop = {{"transform", {{"8", 25.5}, {"16", 12.25}}}};
   report.methods = {{"kivi4", "kivi4", 0}, {"raw", "raw", 0}, {"transform@16", "transform", 16}};
   report.documents = {
       {"one", false, 100, 20, 0, {Sample(0.5, 22, 40'000), Sample(0, 20, 100'500), Sample(0.7, 21, 25'000)}},
@@ -71,10 +72,22 @@ TEST(QualityReport, RatiosCountTheProfileWhereThereIsOne) {
 
 TEST(QualityReport, MarkdownHasARowForEachMethodAndDocument) {
   const std::string text = ToMarkdown(Example());
-  for (const char* part : {"| `raw` | 1.00 | 0.99 |", "more KL than kivi4",
-                           "| one | 0.5000 | 0.0000 | 0.7000 |", "| two |", "c0ffee, 30000 bytes"}) {
+  for (const char* part :
+       {"| `raw` | 1.00 | 0.99 |", "more KL than kivi4", "| one | 0.5000 | 0.0000 | 0.7000 |", "| two |",
+        "c0ffee, 30000 bytes", "| MFLOP/token |", "| - | 20.0 (", "| 12.2 | 20.0 ("}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
+}
+
+TEST(QualityReport, ProductsAreThoseOfTheMethodsRatio) {
+  EXPECT_EQ(Summarise(Example(), 100)[2].mflop, 12.25);
+  EXPECT_FALSE(Summarise(Example(), 100)[0].mflop.has_value());
+  const Json json = ToJson(Example());
+  EXPECT_EQ(json["methods"][2]["mflop_token"], 12.25);
+  EXPECT_FALSE(json["methods"][0].contains("mflop_token"));
+  QualityReport without = Example();
+  without.mflop = nullptr;
+  EXPECT_THAT(ToMarkdown(without), Not(HasSubstr("MFLOP")));
 }
 
 TEST(QualityReport, OneDocumentHasNoInterval) {

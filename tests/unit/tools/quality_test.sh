@@ -50,7 +50,7 @@ PY
 
 # Several lengths, a copy probe and all columns, two documents at the same time.
 "${quality[@]}" --full --context-lengths 256,320 --continuation 16 "$work/text.txt" --copy "$work/text.txt" --jobs 2 \
-  --methods raw,int8,kivi2,dense@20,dense@20:finer --profile "$work/profile" --json "$work/full.json" --markdown "$work/full.md" --html "$work/full.html" >/dev/null
+  --methods raw,int8,kivi2,dense@20,dense@20:finer,dense@20:plain+scalar --profile "$work/profile" --json "$work/full.json" --markdown "$work/full.md" --html "$work/full.html" >/dev/null
 python3 - "$work/full.json" "$work/full.html" <<'PY'
 import json, sys
 
@@ -58,12 +58,14 @@ report = json.load(open(sys.argv[1], encoding="utf-8"))
 page = open(sys.argv[2], encoding="utf-8").read()
 assert report["contexts"] == [256, 320]
 assert [(row["context"], row["method"]) for row in report["methods"]] == [
-    (context, method) for context in (256, 320) for method in ("raw", "int8", "kivi2", "dense@20", "dense@20:finer")]
+    (context, method) for context in (256, 320)
+    for method in ("raw", "int8", "kivi2", "dense@20", "dense@20:finer", "dense@20:plain+scalar")]
 for row in report["methods"]:
     what = f"{row['method']} at {row['context']}"
     assert row["texts"] == 1 and row["copies"] == 1, what
     assert 0 <= row["equal_prefix"] <= 16 and 0 <= row["copy_equal_prefix"] <= 16, what
     assert row["memory_bytes"]["encode"] > 0, what
+    assert row.get("mflop_token", 0) > 0 or "dense" not in row["method"], what
     if row["method"] == "raw":
         assert row["kl"] == 0 and row["copy_kl"] == 0, what
         assert row["equal_prefix"] == 16 and row["copy_equal_prefix"] == 16, f"{what}: greedy output differs"
@@ -127,7 +129,7 @@ refused "256 of 256 tokens are exempt" "$work/text.txt" --methods int8 --sinks 1
 refused "--documents is 2, there are 1 documents" "$work/text.txt" --methods int8 --documents 2
 refused "--profile $work/torn: kvt_profile_fingerprint: KVT_ERR_CORRUPT" "$work/text.txt" --methods transform@8 --profile "$work/torn"
 refused "$work/none: cannot be read" "$work/text.txt" --methods transform@8 --profile "$work/none"
-refused "--profile $work/profile: kvt_codec_create: KVT_ERR_INVALID_ARGUMENT" "$work/text.txt" --methods transform@4 --profile "$work/profile"
+refused "--profile $work/profile: method transform@4: kvt_codec_create: KVT_ERR_INVALID_ARGUMENT" "$work/text.txt" --methods transform@4 --profile "$work/profile"
 refused "'dense@7': the ratio must be a whole number from 8 to 96" "$work/text.txt" --methods dense@7
 refused "is not the state of this run" "$work/text.txt" --methods int8 --state "$work/text.txt"
 refused "excludes --group-layers" "$work/text.txt" --methods int8 --group-layers 2 --profile "$work/profile"

@@ -1,6 +1,10 @@
 // Profiles that are damaged, hostile, of another model or missing, and frames of them.
+#include <algorithm>
+
 #include "codec/profile_frame.h"
 #include "codec/profile_layout.h"
+#include "codec/transform/plan.h"
+#include "codec/transform/products.h"
 #include "cpu/hash_copy.h"
 #include "unit/codec/reseal.h"
 #include "unit/transform/transform_fixture.h"
@@ -105,6 +109,31 @@ TEST(ProfileTest, BadNumbersAreNamed) {
             std::string::npos);
   EXPECT_NE(refused([](ProfileFacts* f) { f->ratio_min = 2; }).find("ratio_min is 2"), std::string::npos);
   EXPECT_NE(refused([](ProfileFacts* f) { f->layer_end = 5; }).find("group 4"), std::string::npos);
+}
+
+TEST(ProfileTest, ProductsAreThoseOfTheComponentsKept) {
+  const auto parsed = *Profile::Parse(AsBytes(SharedProfile()));
+  const Products fixed = FixedProducts(parsed->facts()), dense = DenseProducts(parsed->facts());
+  EXPECT_EQ(fixed.ratio_min, 4u);
+  ASSERT_EQ(fixed.mflop.size(), 29u);
+  EXPECT_EQ(dense.ratio_min, 8u);
+  ASSERT_EQ(dense.mflop.size(), 89u);
+  for (const Products& products : {fixed, dense})
+    EXPECT_TRUE(std::is_sorted(products.mflop.rbegin(), products.mflop.rend()));
+  double flop = 0, metric = 0;
+  const auto plan = Plan::Create(parsed, 16);
+  for (const GroupPlan& group : plan->groups()) {
+    flop += 2.0 * static_cast<double>(group.kept() * group.group->width());
+    metric += 2.0 * static_cast<double>(group.group->width() * parsed->facts().dims[group.group->stream]);
+  }
+  EXPECT_DOUBLE_EQ(fixed.mflop[12], flop / 1e6);
+  ProfileFacts with_metric = parsed->facts();
+  for (ProfileGroup& group : with_metric.groups) group.metric.assign(1, 1.0f);
+  EXPECT_NEAR(FixedProducts(with_metric).mflop[12], (flop + metric) / 1e6, 1e-9);
+  with_metric.dense = nullptr;
+  EXPECT_TRUE(DenseProducts(with_metric).mflop.empty());
+  EXPECT_NE(DescribeProfile(*parsed).find(absl::StrCat("\"mflop\":{\"transform\":{\"4\":", fixed.mflop[0])),
+            std::string::npos);
 }
 
 TEST(ProfileTest, OptionsOfTheCodec) {

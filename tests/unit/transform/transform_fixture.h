@@ -102,12 +102,13 @@ inline const std::string& SharedProfile() {
 inline StatusOr<std::shared_ptr<const Codec>> CreateTransform(std::shared_ptr<const Model> model,
                                                               const std::string& profile, uint32_t ratio,
                                                               const std::string& name = "transform",
-                                                              uint32_t exempt = 0) {
+                                                              uint32_t exempt = 0, uint32_t quantiser = 0) {
   kvt_codec_options_t options = {};
   options.struct_size = sizeof options;
   options.name = name.data();
   options.name_len = name.size();
   options.exempt = exempt;
+  options.quantiser = quantiser;
   options.profile = AsBytes(profile).data();
   options.profile_len = profile.size();
   options.ratio = ratio;
