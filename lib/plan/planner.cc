@@ -11,6 +11,11 @@ namespace {
 
 constexpr uint32_t kRungsMax = 256, kSegmentsMax = 1u << 20;
 constexpr uint64_t kBytesMax = uint64_t{1} << 50;
+// Rows that are sent as they are may be copied on both sides, as fast as this. Whether they are, and how fast
+// in truth, is learnt.
+constexpr double kCopyRate = 10e9;
+// Before anything was observed.
+constexpr Correction kRungIsAsMeasured = {1, 1, 0}, kNoneDoesNotCopy = {0, 1, 0};
 
 Status Bad(absl::string_view field, const absl::AlphaNum& value, absl::string_view expected) {
   return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat(field, " is ", value, ", expected ", expected));
@@ -59,14 +64,20 @@ StatusOr<std::shared_ptr<Planner>> Planner::Create(const kvt_planner_options_t& 
 }
 
 Planner::Planner(std::vector<kvt_codec_rung_t> rungs, uint64_t seed)
-    : rungs_(std::move(rungs)), random_(seed), models_(rungs_.size() + 1) {}
+    : rungs_(std::move(rungs)), random_(seed), models_(rungs_.size(), RungModel(kRungIsAsMeasured)) {
+  models_.emplace_back(kNoneDoesNotCopy);
+}
 
 StageTimes Planner::Stages(size_t model, uint64_t bytes, double bandwidth, uint32_t segments) const {
   StageTimes stages;
   stages.segments = segments;
   const auto size = static_cast<double>(bytes);
   stages.send = size / bandwidth;
-  if (model == rungs_.size()) return stages;
+  if (model == rungs_.size()) {
+    stages.encode = stages.decode = size / kCopyRate;
+    stages.codec_least = 0;
+    return stages;
+  }
   const kvt_codec_rung_t& rung = rungs_[model];
   stages.encode = size / rung.encode_rate;
   stages.decode = size / rung.decode_rate;
@@ -105,7 +116,7 @@ StatusOr<kvt_codec_choice_t> Planner::Pick(const kvt_codec_request_t& request) {
     least = seconds;
     choice.rung = none ? KVT_RUNG_NONE : static_cast<uint32_t>(i);
     choice.seconds = TransferTime(stages, models_[i].mean());
-    choice.model = TransferTime(stages, {1, 1, 0});
+    choice.model = TransferTime(stages, none ? kNoneDoesNotCopy : kRungIsAsMeasured);
   }
   return choice;
 }
