@@ -13,12 +13,6 @@ constexpr double kNoise = 0.05;
 // What each observation of any rung adds of the first doubt.
 constexpr double kForget = 0.0002;
 
-// No correction predicts what cannot be.
-Correction Bounded(const StageTimes& stages, const Correction& correction) {
-  return {std::max(correction[0], stages.codec_least), std::max(correction[1], kLeastFactor),
-          std::max(correction[2], 0.0)};
-}
-
 // The seconds that each correction is multiplied by when `longest` (0 encode, 1 send, 2 decode) is the stage
 // that others wait for.
 Correction Slopes(const StageTimes& stages, int longest) {
@@ -30,7 +24,8 @@ Correction Slopes(const StageTimes& stages, int longest) {
 }
 
 int Longest(const StageTimes& stages, const Correction& correction) {
-  const auto [codec, link, constant] = Bounded(stages, correction);
+  const double codec = std::max(correction[0], stages.codec_least),
+               link = std::max(correction[1], kLeastFactor);
   const std::array<double, 3> times = {stages.encode * codec, stages.send * link, stages.decode * codec};
   return static_cast<int>(std::max_element(times.begin(), times.end()) - times.begin());
 }
@@ -40,7 +35,11 @@ double Dot(const Correction& a, const Correction& b) { return a[0] * b[0] + a[1]
 }  // namespace
 
 double TransferTime(const StageTimes& stages, const Correction& correction) {
-  return Dot(Slopes(stages, Longest(stages, correction)), Bounded(stages, correction));
+  const Correction slopes = Slopes(stages, Longest(stages, correction));
+  // Bounded as a sum: where all transfers have one size, only the sum of the two is known, and the constant
+  // may well be below 0.
+  const double codec = std::max(correction[0] * slopes[0] + correction[2], stages.codec_least * slopes[0]);
+  return codec + std::max(correction[1], kLeastFactor) * slopes[1];
 }
 
 RungModel::RungModel(const Correction& mean) : mean_(mean), covariance_{} {
