@@ -6,6 +6,7 @@
 #include "base.h"
 #include "key.h"
 #include "model.h"
+#include "planner.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -106,7 +107,8 @@ KVT_API kvt_status_t kvt_calibration_save(kvt_calibration_t calibration, uint8_t
 KVT_API kvt_status_t kvt_calibration_finish(kvt_calibration_t calibration, uint8_t* buf, size_t cap,
                                             size_t* needed);
 
-/* Checks a profile whole and gives its fingerprint: the first 16 bytes of its SHA-256.
+/* Checks a profile whole and gives its fingerprint: the first 16 bytes of its SHA-256, without the rungs that
+ * kvt_profile_set_rungs adds.
  * @return KVT_OK; KVT_ERR_CORRUPT; KVT_ERR_VERSION; KVT_ERR_INVALID_ARGUMENT. Threads: any. Blocks: no.
  * Since: 0.1. */
 KVT_API kvt_status_t kvt_profile_fingerprint(const uint8_t* profile, size_t profile_len,
@@ -118,6 +120,34 @@ KVT_API kvt_status_t kvt_profile_fingerprint(const uint8_t* profile, size_t prof
  * Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_profile_describe(const uint8_t* profile, size_t profile_len, char* buf, size_t cap,
                                           size_t* needed);
+
+/* What a codec cost where it was measured on KV of the profile's model. */
+typedef struct kvt_profile_rung {
+  char codec[24];        /* kvt_codec_options_t.name, filled up with NULs, at least one */
+  uint32_t ratio;        /* kvt_codec_options_t.ratio; 0 for a codec without */
+  uint32_t reserved;     /* 0 */
+  kvt_codec_rung_t cost; /* for kvt_planner_options_t; rates are those of one thread a side */
+} kvt_profile_rung_t;
+
+/* Copies out a profile with what rungs cost, in place of what it had. Fingerprint and key stay the same: with
+ * or without rungs, it decodes the same frames. Rates are of the processor that they were measured on;
+ * another one begins with them and learns its own by kvt_planner_observe.
+ * @param rungs, count   at most 64; 0: the profile has none then.
+ * @param processor      its name, 1 to 103 bytes of printable ASCII without " and \; ignored with count 0.
+ * @return KVT_OK; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_INVALID_ARGUMENT (the field and value are named);
+ * KVT_ERR_CORRUPT; KVT_ERR_VERSION. Threads: any. Blocks: no. Since: 0.1. */
+KVT_API kvt_status_t kvt_profile_set_rungs(const uint8_t* profile, size_t profile_len,
+                                           const kvt_profile_rung_t* rungs, size_t count,
+                                           const char* processor, size_t processor_len, uint8_t* buf,
+                                           size_t cap, size_t* needed);
+
+/* Copies out what a profile says that rungs cost, after checking it whole.
+ * @param rungs  out. @param cap  in rungs. @param needed  out: rungs, also with KVT_ERR_BUFFER_TOO_SMALL; 0
+ * for a profile that has none.
+ * @return KVT_OK; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_CORRUPT; KVT_ERR_VERSION; KVT_ERR_INVALID_ARGUMENT.
+ * Threads: any. Blocks: no. Since: 0.1. */
+KVT_API kvt_status_t kvt_profile_rungs(const uint8_t* profile, size_t profile_len, kvt_profile_rung_t* rungs,
+                                       size_t cap, size_t* needed);
 
 /* The key under which caches and peers keep the profile of a fingerprint.
  * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT. Threads: any. Blocks: no. Since: 0.1. */

@@ -73,8 +73,9 @@ KVT_API void kvt_planner_destroy(kvt_planner_t planner);
  * (sum of S + (n - 1) x the longest of S) / n; with n = 1 a rung is faster than none while
  *   1 / encode_rate + 1 / decode_rate < (1 - 1 / ratio) / bandwidth,
  * with many segments while both rates are above the bandwidth. What was observed corrects, for each rung, the
- * codec's share, the link's share and a constant. A rung of which little is known is tried now and then;
- * which one follows from the seed and from what was asked and reported before.
+ * codec's share, the link's share and a constant; none has copies in place of a codec, which cost nothing
+ * until it shows. A rung of which little is known is tried now and then; which one follows from the seed and
+ * from what was asked and reported before.
  * @param choice  out; struct_size set by the caller.
  * @return KVT_OK; KVT_ERR_INVALID_ARGUMENT; KVT_ERR_STALE_HANDLE; KVT_ERR_WRONG_HANDLE. Threads: any. Blocks:
  * no. Since: 0.1. */

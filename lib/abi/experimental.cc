@@ -1,5 +1,7 @@
 #include "kvartet/experimental.h"
 
+#include <algorithm>
+
 #include "base/boundary.h"
 #include "base/options.h"
 #include "codec/profile.h"
@@ -139,6 +141,46 @@ KVT_API kvt_status_t kvt_profile_describe(const uint8_t* profile, size_t profile
     KVT_ASSIGN_OR_RETURN(const auto parsed, kvt::Profile::Parse(kvt::Bytes(profile, profile_len)));
     const std::string json = kvt::DescribeProfile(*parsed);
     return kvt::CopyOut(json.data(), json.size(), buf, cap, needed);
+  });
+}
+
+KVT_API kvt_status_t kvt_profile_set_rungs(const uint8_t* profile, size_t profile_len,
+                                           const kvt_profile_rung_t* rungs, size_t count,
+                                           const char* processor, size_t processor_len, uint8_t* buf,
+                                           size_t cap, size_t* needed) {
+  return kvt::Boundary([&]() -> kvt::Status {
+    if (profile == nullptr) return Null("profile");
+    if (rungs == nullptr && count != 0) return Null("rungs");
+    KVT_ASSIGN_OR_RETURN(const auto parsed, kvt::Profile::Parse(kvt::Bytes(profile, profile_len)));
+    std::string written(kvt::AsText(parsed->own_bytes()));
+    if (count != 0) {
+      KVT_ASSIGN_OR_RETURN(const absl::string_view name,
+                           kvt::ReadText("processor", processor, processor_len));
+      KVT_ASSIGN_OR_RETURN(const std::string added, kvt::WriteProfileRungs({rungs, count}, name));
+      written += added;
+    }
+    return kvt::CopyOut(written.data(), written.size(), buf, cap, needed);
+  });
+}
+
+KVT_API kvt_status_t kvt_profile_rungs(const uint8_t* profile, size_t profile_len, kvt_profile_rung_t* rungs,
+                                       size_t cap, size_t* needed) {
+  return kvt::Boundary([&]() -> kvt::Status {
+    if (profile == nullptr) return Null("profile");
+    if (rungs == nullptr && cap != 0) {
+      return kvt::Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("rungs is NULL but cap is ", cap));
+    }
+    if (rungs == nullptr && needed == nullptr) return Null("rungs and needed");
+    KVT_ASSIGN_OR_RETURN(const auto parsed, kvt::Profile::Parse(kvt::Bytes(profile, profile_len)));
+    const std::vector<kvt_profile_rung_t>& found = parsed->rungs().rungs;
+    if (needed != nullptr) *needed = found.size();
+    if (rungs == nullptr) return kvt::OkStatus();
+    if (cap < found.size()) {
+      return kvt::Error(KVT_ERR_BUFFER_TOO_SMALL,
+                        absl::StrCat("cap is ", cap, ", needed are ", found.size(), " rungs"));
+    }
+    std::copy(found.begin(), found.end(), rungs);
+    return kvt::OkStatus();
   });
 }
 

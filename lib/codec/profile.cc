@@ -165,9 +165,9 @@ std::string DescribeProducts(const Products& products) {
 
 }  // namespace
 
-StatusOr<Fingerprint> FingerprintOf(Bytes profile) {
+StatusOr<Fingerprint> FingerprintOf(Bytes own_bytes) {
   Sha256 sha;
-  sha.Update(profile);
+  sha.Update(own_bytes);
   KVT_ASSIGN_OR_RETURN(const Sha256Digest digest, sha.Finish());
   Fingerprint fingerprint;
   std::memcpy(fingerprint.data(), digest.data(), fingerprint.size());
@@ -175,21 +175,24 @@ StatusOr<Fingerprint> FingerprintOf(Bytes profile) {
 }
 
 StatusOr<std::shared_ptr<const Profile>> Profile::Parse(Bytes bytes) {
-  KVT_RETURN_IF_ERROR(CheckProfilePrefix(bytes));
   std::shared_ptr<Profile> profile(new Profile);
+  KVT_ASSIGN_OR_RETURN(profile->own_size_, CheckProfilePrefix(bytes));
   // Room to begin at a multiple of 64, as the bases want.
   profile->bytes_owned_.resize(bytes.size() + kProfileAlignment);
   auto* begin = reinterpret_cast<uint8_t*>(profile->bytes_owned_.data());
   begin += (kProfileAlignment - reinterpret_cast<uintptr_t>(begin) % kProfileAlignment) % kProfileAlignment;
   std::memcpy(begin, bytes.data(), bytes.size());
   profile->bytes_ = Bytes(begin, bytes.size());
-  KVT_RETURN_IF_ERROR(ReadProfileFacts(profile->bytes_, &profile->facts_));
+  KVT_RETURN_IF_ERROR(ReadProfileFacts(profile->own_bytes(), &profile->facts_));
   KVT_RETURN_IF_ERROR(CheckFacts(profile->facts_));
   for (size_t i = 0; i < profile->facts_.groups.size(); ++i) {
     KVT_RETURN_IF_ERROR(
         UnpackMetrics(profile->facts_, &profile->facts_.groups[i], absl::StrCat("group ", i)));
   }
-  KVT_ASSIGN_OR_RETURN(profile->fingerprint_, FingerprintOf(bytes));
+  if (profile->own_size_ < bytes.size()) {
+    KVT_ASSIGN_OR_RETURN(profile->rungs_, ReadProfileRungs(bytes.subspan(profile->own_size_)));
+  }
+  KVT_ASSIGN_OR_RETURN(profile->fingerprint_, FingerprintOf(profile->own_bytes()));
   return std::shared_ptr<const Profile>(std::move(profile));
 }
 
@@ -229,7 +232,8 @@ std::string DescribeProfile(const Profile& profile) {
                   ",\"dense\":", DescribeProducts(DenseProducts(facts)), "},\"distortion\":[");
   for (uint32_t bits = 1; bits <= kBookBitsMax; ++bits)
     absl::StrAppend(&json, bits == 1 ? "" : ",", facts.books[bits].distortion);
-  absl::StrAppend(&json, "]}");
+  absl::StrAppend(&json, "],\"processor\":\"", profile.rungs().processor,
+                  "\",\"rungs\":", DescribeRungs(profile.rungs()), "}");
   return json;
 }
 

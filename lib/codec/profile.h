@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "codec/entropy/symbol_table.h"
+#include "codec/profile_rungs.h"
 #include "key/key.h"
 #include "model/model.h"
 
@@ -85,9 +86,13 @@ class Profile {
   static StatusOr<std::shared_ptr<const Profile>> Parse(Bytes bytes);
 
   const ProfileFacts& facts() const { return facts_; }
-  // The first 16 bytes of the SHA-256 of the profile's bytes.
+  // The first 16 bytes of the SHA-256 of the profile's own bytes.
   const Fingerprint& fingerprint() const { return fingerprint_; }
+  // Those of the rungs included.
   Bytes bytes() const { return bytes_; }
+  Bytes own_bytes() const { return bytes_.first(own_size_); }
+  // None where they were not measured.
+  const ProfileRungs& rungs() const { return rungs_; }
 
   // OK, or KVT_ERR_MISMATCH that names the field.
   Status CheckModel(const Model& model) const;
@@ -96,14 +101,17 @@ class Profile {
   Profile() = default;
   std::string bytes_owned_;
   Bytes bytes_;
+  uint64_t own_size_ = 0;
   ProfileFacts facts_;
+  ProfileRungs rungs_;
   Fingerprint fingerprint_{};
 };
 
 // The bytes of a profile; the bases that `facts` points at are copied into them.
 std::string WriteProfile(const ProfileFacts& facts);
 
-StatusOr<Fingerprint> FingerprintOf(Bytes profile);
+// Of a profile's own bytes.
+StatusOr<Fingerprint> FingerprintOf(Bytes own_bytes);
 
 // What a person wants to know of a profile, as JSON.
 std::string DescribeProfile(const Profile& profile);

@@ -74,7 +74,7 @@ Status ReadBooks(const schema::ProfileHeader& read, ProfileFacts* facts) {
 
 }  // namespace
 
-Status CheckProfilePrefix(Bytes bytes) {
+StatusOr<uint64_t> CheckProfilePrefix(Bytes bytes) {
   if (bytes.size() < kProfilePrefixBytes)
     return Corrupt(absl::StrCat(bytes.size(), " bytes, the prefix has ", kProfilePrefixBytes));
   if (std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) return Corrupt("does not begin with KVTP");
@@ -86,16 +86,17 @@ Status CheckProfilePrefix(Bytes bytes) {
   const uint64_t header = LoadLe<uint64_t>(bytes.data() + kHeaderLengthAt);
   const uint64_t payload = LoadLe<uint64_t>(bytes.data() + kPayloadLengthAt);
   const uint64_t size = bytes.size();
-  if (header > size || payload > size || Align(kProfilePrefixBytes + header) + payload != size) {
-    return Corrupt(absl::StrCat(size, " bytes, but a header of ", header, " and a payload of ", payload,
-                                " do not add up to that"));
+  if (header > size || payload > size || Align(kProfilePrefixBytes + header) + payload > size) {
+    return Corrupt(absl::StrCat("a header of ", header, " and a payload of ", payload, " are more than ",
+                                size, " bytes"));
   }
+  const uint64_t own_size = Align(kProfilePrefixBytes + header) + payload;
   for (uint64_t i = kReservedAt; i < kChecksumAt; ++i) {
     if (bytes[i] != 0) return Corrupt(absl::StrCat("reserved byte ", i, " is ", bytes[i], ", expected 0"));
   }
-  if (ChecksumOf(bytes) != LoadLe<uint64_t>(bytes.data() + kChecksumAt))
+  if (ChecksumOf(bytes.first(own_size)) != LoadLe<uint64_t>(bytes.data() + kChecksumAt))
     return Corrupt("its bytes do not have its checksum");
-  return OkStatus();
+  return own_size;
 }
 
 Status ReadProfileFacts(Bytes bytes, ProfileFacts* facts) {

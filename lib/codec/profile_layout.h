@@ -17,11 +17,12 @@ inline constexpr float kAmplitudeMin = 1e-6f, kAmplitudeMax = 1e6f;
 inline constexpr float kDeviationMin = 1e-12f, kDeviationMax = 1e12f;
 inline constexpr float kLevelMax = 65504;
 
-// Magic, version, lengths and the checksum over all bytes.
-Status CheckProfilePrefix(Bytes bytes);
+// Magic, version, lengths and the checksum over the profile's own bytes, whose number it gives; what follows
+// them is not looked at.
+StatusOr<uint64_t> CheckProfilePrefix(Bytes bytes);
 
-// After CheckProfilePrefix, of bytes that begin at a multiple of 8. Sizes of vectors and values are as found,
-// but every basis lies inside the bytes.
+// After CheckProfilePrefix, of own bytes that begin at a multiple of 8. Sizes of vectors and values are as
+// found, but every basis lies inside the bytes.
 Status ReadProfileFacts(Bytes bytes, ProfileFacts* facts);
 
 }  // namespace kvt

@@ -4,22 +4,26 @@
 #include <limits>
 
 #include "base/random.h"
+#include "codec/rung.h"
 
 namespace kvt {
 namespace {
 
 constexpr uint32_t kRungsMax = 256, kSegmentsMax = 1u << 20;
 constexpr uint64_t kBytesMax = uint64_t{1} << 50;
-// Bandwidths and rates, in bytes a second, that anything is made of.
-constexpr double kRateMin = 1, kRateMax = 1e15;
+// Rows that are sent as they are may be copied on both sides, as fast as this. Whether they are, and how fast
+// in truth, is learnt.
+constexpr double kCopyRate = 10e9;
+// Before anything was observed.
+constexpr Correction kRungIsAsMeasured = {1, 1, 0}, kNoneDoesNotCopy = {0, 1, 0};
 
 Status Bad(absl::string_view field, const absl::AlphaNum& value, absl::string_view expected) {
   return Error(KVT_ERR_INVALID_ARGUMENT, absl::StrCat(field, " is ", value, ", expected ", expected));
 }
 
-Status CheckRate(absl::string_view field, double rate) {
-  if (rate >= kRateMin && rate <= kRateMax) return OkStatus();
-  return Bad(field, rate, "1 to 1e15");
+Status CheckBandwidth(absl::string_view field, double bandwidth) {
+  if (bandwidth >= kRateMin && bandwidth <= kRateMax) return OkStatus();
+  return Bad(field, bandwidth, "1 to 1e15");
 }
 
 Status CheckTransfer(absl::string_view name, uint64_t bytes, uint32_t segments) {
@@ -53,25 +57,27 @@ StatusOr<std::shared_ptr<Planner>> Planner::Create(const kvt_planner_options_t& 
     return Bad("kvt_planner_options.rungs", "NULL", absl::StrCat(options.rung_count, " rungs"));
   std::vector<kvt_codec_rung_t> rungs(options.rungs, options.rungs + options.rung_count);
   for (size_t i = 0; i < rungs.size(); ++i) {
-    const std::string name = absl::StrCat("kvt_planner_options.rungs[", i, "].");
-    KVT_RETURN_IF_ERROR(CheckRate(absl::StrCat(name, "encode_rate"), rungs[i].encode_rate));
-    KVT_RETURN_IF_ERROR(CheckRate(absl::StrCat(name, "decode_rate"), rungs[i].decode_rate));
-    if (!(rungs[i].ratio >= 1e-3 && rungs[i].ratio <= 1e6))
-      return Bad(absl::StrCat(name, "ratio"), rungs[i].ratio, "0.001 to 1e6");
-    if (rungs[i].reserved != 0) return Bad(absl::StrCat(name, "reserved"), rungs[i].reserved, "0");
+    KVT_RETURN_IF_ERROR(
+        CheckRung(KVT_ERR_INVALID_ARGUMENT, absl::StrCat("kvt_planner_options.rungs[", i, "]."), rungs[i]));
   }
   return std::shared_ptr<Planner>(new Planner(std::move(rungs), options.seed));
 }
 
 Planner::Planner(std::vector<kvt_codec_rung_t> rungs, uint64_t seed)
-    : rungs_(std::move(rungs)), random_(seed), models_(rungs_.size() + 1) {}
+    : rungs_(std::move(rungs)), random_(seed), models_(rungs_.size(), RungModel(kRungIsAsMeasured)) {
+  models_.emplace_back(kNoneDoesNotCopy);
+}
 
 StageTimes Planner::Stages(size_t model, uint64_t bytes, double bandwidth, uint32_t segments) const {
   StageTimes stages;
   stages.segments = segments;
   const auto size = static_cast<double>(bytes);
   stages.send = size / bandwidth;
-  if (model == rungs_.size()) return stages;
+  if (model == rungs_.size()) {
+    stages.encode = stages.decode = size / kCopyRate;
+    stages.codec_least = 0;
+    return stages;
+  }
   const kvt_codec_rung_t& rung = rungs_[model];
   stages.encode = size / rung.encode_rate;
   stages.decode = size / rung.decode_rate;
@@ -90,7 +96,7 @@ double Planner::Normal() {
 
 StatusOr<kvt_codec_choice_t> Planner::Pick(const kvt_codec_request_t& request) {
   KVT_RETURN_IF_ERROR(CheckTransfer("kvt_codec_request.", request.bytes, request.segments));
-  KVT_RETURN_IF_ERROR(CheckRate("kvt_codec_request.bandwidth", request.bandwidth));
+  KVT_RETURN_IF_ERROR(CheckBandwidth("kvt_codec_request.bandwidth", request.bandwidth));
   if (request.reserved != 0) return Bad("kvt_codec_request.reserved", request.reserved, "0");
   kvt_codec_choice_t choice = {};
   choice.struct_size = sizeof choice;
@@ -110,7 +116,7 @@ StatusOr<kvt_codec_choice_t> Planner::Pick(const kvt_codec_request_t& request) {
     least = seconds;
     choice.rung = none ? KVT_RUNG_NONE : static_cast<uint32_t>(i);
     choice.seconds = TransferTime(stages, models_[i].mean());
-    choice.model = TransferTime(stages, {1, 1, 0});
+    choice.model = TransferTime(stages, none ? kNoneDoesNotCopy : kRungIsAsMeasured);
   }
   return choice;
 }
@@ -119,7 +125,7 @@ Status Planner::Observe(const kvt_codec_choice_t& choice, double seconds) {
   if (choice.rung != KVT_RUNG_NONE && choice.rung >= rungs_.size())
     return Bad("kvt_codec_choice.rung", choice.rung, absl::StrCat("less than ", rungs_.size()));
   KVT_RETURN_IF_ERROR(CheckTransfer("kvt_codec_choice.", choice.bytes, choice.segments));
-  KVT_RETURN_IF_ERROR(CheckRate("kvt_codec_choice.bandwidth", choice.bandwidth));
+  KVT_RETURN_IF_ERROR(CheckBandwidth("kvt_codec_choice.bandwidth", choice.bandwidth));
   if (choice.reserved != 0) return Bad("kvt_codec_choice.reserved", choice.reserved, "0");
   if (!(seconds > 0 && seconds <= 1e9)) return Bad("seconds", seconds, "more than 0, at most 1e9");
   MutexLock lock(&mu_);

@@ -12,10 +12,6 @@ constexpr Correction kPriorDeviation = {0.5, 0.2, 0.002};
 constexpr double kNoise = 0.05;
 // What each observation of any rung adds of the first doubt.
 constexpr double kForget = 0.0002;
-// A stage is never predicted to take less than this share of its nominal time.
-constexpr double kLeastFactor = 0.4;
-
-double Bounded(double factor) { return std::max(factor, kLeastFactor); }
 
 // The seconds that each correction is multiplied by when `longest` (0 encode, 1 send, 2 decode) is the stage
 // that others wait for.
@@ -28,7 +24,8 @@ Correction Slopes(const StageTimes& stages, int longest) {
 }
 
 int Longest(const StageTimes& stages, const Correction& correction) {
-  const double codec = Bounded(correction[0]), link = Bounded(correction[1]);
+  const double codec = std::max(correction[0], stages.codec_least),
+               link = std::max(correction[1], kLeastFactor);
   const std::array<double, 3> times = {stages.encode * codec, stages.send * link, stages.decode * codec};
   return static_cast<int>(std::max_element(times.begin(), times.end()) - times.begin());
 }
@@ -38,11 +35,14 @@ double Dot(const Correction& a, const Correction& b) { return a[0] * b[0] + a[1]
 }  // namespace
 
 double TransferTime(const StageTimes& stages, const Correction& correction) {
-  const Correction bounded = {Bounded(correction[0]), Bounded(correction[1]), std::max(correction[2], 0.0)};
-  return Dot(Slopes(stages, Longest(stages, correction)), bounded);
+  const Correction slopes = Slopes(stages, Longest(stages, correction));
+  // Bounded as a sum: where all transfers have one size, only the sum of the two is known, and the constant
+  // may well be below 0.
+  const double codec = std::max(correction[0] * slopes[0] + correction[2], stages.codec_least * slopes[0]);
+  return codec + std::max(correction[1], kLeastFactor) * slopes[1];
 }
 
-RungModel::RungModel() : mean_{1, 1, 0}, covariance_{} {
+RungModel::RungModel(const Correction& mean) : mean_(mean), covariance_{} {
   for (size_t i = 0; i < 3; ++i) covariance_[i][i] = kPriorDeviation[i] * kPriorDeviation[i];
 }
 

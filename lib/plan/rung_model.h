@@ -9,10 +9,14 @@
 
 namespace kvt {
 
+// A stage is never predicted to take less than this share of its nominal time.
+inline constexpr double kLeastFactor = 0.4;
+
 // Nominal times of a transfer's stages, in seconds, and the parts that overlap.
 struct StageTimes {
   double encode = 0, send = 0, decode = 0;
   uint32_t segments = 1;
+  double codec_least = kLeastFactor;  // of encode and decode
 };
 
 // Factors on the codec's stages and on the link's, and seconds on top.
@@ -24,7 +28,7 @@ double TransferTime(const StageTimes& stages, const Correction& correction);
 
 class RungModel {
  public:
-  RungModel();
+  explicit RungModel(const Correction& mean = {1, 1, 0});
 
   const Correction& mean() const { return mean_; }
   // A correction that what was observed makes plausible; `normal` are three draws from a normal distribution.

@@ -64,6 +64,11 @@ static void Arguments(void) {
   INVALID("profile", kvt_profile_fingerprint(NULL, 10, o.bytes));
   REFUSED(KVT_ERR_CORRUPT, "", kvt_profile_fingerprint(kit.frame, kit.frame_len, o.bytes));
   REFUSED(KVT_ERR_CORRUPT, "", kvt_profile_describe(kit.frame, 3, o.text, sizeof o.text, &o.size));
+  INVALID("profile", kvt_profile_rungs(NULL, 10, NULL, 0, &o.size));
+  REFUSED(KVT_ERR_CORRUPT, "", kvt_profile_rungs(kit.frame, kit.frame_len, NULL, 0, &o.size));
+  INVALID("profile", kvt_profile_set_rungs(NULL, 10, NULL, 0, NULL, 0, o.bytes, sizeof o.bytes, &o.size));
+  REFUSED(KVT_ERR_CORRUPT, "",
+          kvt_profile_set_rungs(kit.frame, 3, NULL, 0, NULL, 0, o.bytes, sizeof o.bytes, &o.size));
   INVALID("fingerprint", kvt_profile_key(NULL, o.bytes));
   INVALID("key", kvt_profile_key(kit.digest, NULL));
   INVALID("frame", kvt_profile_unwrap(NULL, 10, o.bytes, sizeof o.bytes, &o.size));
@@ -105,6 +110,83 @@ static void SaveAndRestore(void) {
   kvt_calibration_destroy(restored);
   free(again);
   free(saved);
+}
+
+#define RUNGS(text, change)                                                                           \
+  do {                                                                                                \
+    kvt_profile_rung_t rung = {.codec = "int8", .cost = {1e9, 2e9, 1.9, 1, 0}};                       \
+    const char* processor = "P";                                                                      \
+    size_t processor_len = 1, count = 1;                                                              \
+    const kvt_profile_rung_t* rungs = &rung;                                                          \
+    change;                                                                                           \
+    INVALID(text, kvt_profile_set_rungs(profile, profile_len, rungs, count, processor, processor_len, \
+                                        o.bytes, sizeof o.bytes, &o.size));                           \
+  } while (0)
+
+/* What rungs cost goes into a profile, comes out for a planner, and leaves the fingerprint as it was. */
+static void Rungs(void) {
+  RUNGS("rungs is NULL", rungs = NULL);
+  RUNGS("count", count = 65);
+  RUNGS("processor", processor = NULL);
+  RUNGS("processor_len is 0", processor_len = 0);
+  RUNGS("processor_len", processor_len = SIZE_MAX);
+  RUNGS("rungs[0].codec", rung.codec[0] = 0);
+  RUNGS("rungs[0].reserved is 2", rung.reserved = 2);
+  RUNGS("rungs[0].cost.encode_rate is -1", rung.cost.encode_rate = -1);
+  RUNGS("rungs[0].cost.ratio is 0", rung.cost.ratio = 0);
+  const kvt_profile_rung_t rungs[2] = {{.codec = "lossless", .cost = {1e9, 2e9, 1.3, 0, 0}},
+                                       {.codec = "transform", .ratio = 16, .cost = {2e8, 3e8, 15, 9, 0}}};
+  kvt_profile_rung_t back[2];
+  size_t needed = 77;
+  CHECK_OK(kvt_profile_rungs(profile, profile_len, NULL, 0, &needed));
+  CHECK(needed == 0);
+  uint8_t* with = malloc(PROFILE_CAP);
+  CHECK_OK(kvt_profile_set_rungs(profile, profile_len, rungs, 2, "P", 1, with, PROFILE_CAP, &needed));
+  const size_t with_len = needed;
+  CHECK_STATUS(kvt_profile_rungs(with, with_len, back, 1, &needed), KVT_ERR_BUFFER_TOO_SMALL);
+  CHECK(needed == 2);
+  CHECK_OK(kvt_profile_rungs(with, with_len, back, 2, &needed));
+  CHECK(needed == 2 && memcmp(back, rungs, sizeof back) == 0);
+  INVALID("rungs is NULL", kvt_profile_rungs(with, with_len, NULL, 2, &o.size));
+  INVALID("rungs", kvt_profile_rungs(with, with_len, NULL, 0, NULL));
+  uint8_t fingerprint[KVT_FINGERPRINT_BYTES], same[KVT_FINGERPRINT_BYTES];
+  CHECK_OK(kvt_profile_fingerprint(profile, profile_len, fingerprint));
+  CHECK_OK(kvt_profile_fingerprint(with, with_len, same));
+  CHECK(memcmp(fingerprint, same, sizeof same) == 0);
+  /* For a planner of two threads a side. */
+  kvt_codec_rung_t costs[2];
+  for (int i = 0; i < 2; ++i) {
+    costs[i] = back[i].cost;
+    costs[i].encode_rate *= 2;
+    costs[i].decode_rate *= 2;
+  }
+  kvt_planner_options_t options;
+  kvt_planner_options_init(&options, sizeof options);
+  options.rungs = costs;
+  options.rung_count = 2;
+  kvt_planner_t planner = 0;
+  CHECK_OK(kvt_planner_create(&options, &planner));
+  kvt_codec_request_t request;
+  kvt_codec_request_init(&request, sizeof request);
+  request.bytes = 64 << 20;
+  kvt_codec_choice_t choice = {.struct_size = sizeof choice};
+  const struct {
+    double bandwidth;
+    uint32_t quality_max, rung;
+  } expected[] = {{1e6, 9, 1}, {1e6, 8, 0}, {1e12, 9, KVT_RUNG_NONE}};
+  for (int i = 0; i < 3; ++i) {
+    request.bandwidth = expected[i].bandwidth;
+    request.quality_max = expected[i].quality_max;
+    CHECK_OK(kvt_planner_pick_codec(planner, &request, &choice));
+    CHECK(choice.rung == expected[i].rung);
+  }
+  kvt_planner_destroy(planner);
+  CHECK_OK(kvt_profile_set_rungs(with, with_len, NULL, 0, NULL, 0, with, PROFILE_CAP, &needed));
+  CHECK(needed == profile_len && memcmp(with, profile, profile_len) == 0);
+  CHECK_OK(kvt_profile_set_rungs(profile, profile_len, rungs, 2, "P", 1, with, PROFILE_CAP, &needed));
+  with[needed - 1] ^= 1;
+  REFUSED(KVT_ERR_CORRUPT, "rungs", kvt_profile_rungs(with, needed, NULL, 0, &o.size));
+  free(with);
 }
 
 static void TransformCodec(void) {
@@ -167,6 +249,7 @@ int main(void) {
   RUN(Arguments);
   RUN(Calibrate);
   RUN(SaveAndRestore);
+  RUN(Rungs);
   RUN(TransformCodec);
   RUN(ProfileInCache);
   kvt_calibration_destroy(calibration);

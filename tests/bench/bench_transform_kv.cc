@@ -75,7 +75,7 @@ const std::vector<uint8_t>& CalibrateProfile(TransformKv& kv) {
 
 TransformCodec::TransformCodec(const TransformKv& kv, const std::string& name,
                                const std::vector<uint8_t>& profile, uint64_t token_begin,
-                               uint64_t token_count)
+                               uint64_t token_count, uint32_t ratio)
     : kv_(kv), spec_(*kv.spec()) {
   spec_.token_begin = token_begin;
   spec_.token_count = token_count;
@@ -85,7 +85,7 @@ TransformCodec::TransformCodec(const TransformKv& kv, const std::string& name,
   options.name_len = name.size();
   options.profile = profile.empty() ? nullptr : profile.data();
   options.profile_len = profile.size();
-  options.ratio = kRatio;
+  options.ratio = ratio;
   Check(kvt_codec_create(kv.model(), &options, &codec_), "kvt_codec_create");
   uint64_t bound = 0;
   Check(kvt_codec_bound(codec_, kv.view(), &spec_, &bound), "kvt_codec_bound");
@@ -99,10 +99,9 @@ double TransformCodec::Encode() {
   });
 }
 
-double TransformCodec::Decode() {
+double TransformCodec::Decode(const kvt_view_t* into) {
   return Seconds([&] {
-    Check(kvt_codec_decode(codec_, frame_.data(), frame_bytes_, &spec_, kv_.view(), nullptr),
-          "kvt_codec_decode");
+    Check(kvt_codec_decode(codec_, frame_.data(), frame_bytes_, &spec_, into, nullptr), "kvt_codec_decode");
   });
 }
 

@@ -46,13 +46,14 @@ class TransformCodec {
  public:
   // `profile`: for "transform" and "dense"; else empty.
   TransformCodec(const TransformKv& kv, const std::string& name, const std::vector<uint8_t>& profile,
-                 uint64_t token_begin = 0, uint64_t token_count = kTokens);
+                 uint64_t token_begin = 0, uint64_t token_count = kTokens, uint32_t ratio = kRatio);
   ~TransformCodec() { kvt_codec_destroy(codec_); }
   TransformCodec(const TransformCodec&) = delete;
   TransformCodec& operator=(const TransformCodec&) = delete;
 
-  double Encode();  // seconds
-  double Decode();  // of what Encode made
+  double Encode();                                // seconds
+  double Decode() { return Decode(kv_.view()); }  // of what Encode made
+  double Decode(const kvt_view_t* into);          // a view of the same shape
   const std::vector<uint8_t>& frame() const { return frame_; }
   size_t frame_bytes() const { return frame_bytes_; }
 

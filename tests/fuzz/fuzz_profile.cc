@@ -2,6 +2,7 @@
 // and unwraps; one of the right model encodes rows into frames that it decodes.
 #include "codec/profile_frame.h"
 #include "codec/profile_layout.h"
+#include "codec/profile_rungs.h"
 #include "cpu/hash_copy.h"
 #include "fuzz/small.h"
 
@@ -37,11 +38,28 @@ void Read(kvt::Bytes bytes) {
   if ((*profile)->CheckModel(*model).ok()) Use(model, bytes, (*profile)->facts().ratio_min);
 }
 
+// What may follow a profile, as it is and with a checksum made right: what is taken is written as it was.
+void ReadRungs(std::vector<uint8_t> bytes) {
+  constexpr size_t kRungsChecksumAt = 16, kRungsChecksumEnd = 24;
+  (void)kvt::ReadProfileRungs(kvt::Bytes(bytes));
+  if (bytes.size() < kRungsChecksumEnd) return;
+  kvt::kernels::HashCopy hash(nullptr);
+  hash.Add(bytes.data(), kRungsChecksumAt);
+  hash.Add(bytes.data() + kRungsChecksumEnd, bytes.size() - kRungsChecksumEnd);
+  kvt::StoreLe<uint64_t>(bytes.data() + kRungsChecksumAt, hash.Digest());
+  const auto read = kvt::ReadProfileRungs(kvt::Bytes(bytes));
+  if (!read.ok()) return;
+  Require(!kvt::DescribeRungs(*read).empty());
+  const auto written = kvt::WriteProfileRungs(read->rungs, read->processor);
+  Require(written.ok() && *written == kvt::AsText(kvt::Bytes(bytes)));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Read(kvt::Bytes(data, size));
   (void)kvt::UnwrapProfile(kvt::Bytes(data, size));
+  ReadRungs(std::vector<uint8_t>(data, data + size));
   if (size < kvt::kProfilePrefixBytes) return 0;
   std::vector<uint8_t> sealed(data, data + size);
   const auto header = kvt::LoadLe<uint64_t>(data + kHeaderLengthAt);

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "codec/profile_frame.h"
+#include "codec/profile_rungs.h"
 #include "fuzz/small.h"
 #include "transfer/wire.h"
 
@@ -103,6 +104,11 @@ int main(int argc, char** argv) {
   const auto calibration = kvt::fuzz::MakeCalibration(model);
   const std::string profile = *calibration->Finish();
   Write("fuzz_profile", "small", profile);
+  const kvt_profile_rung_t rung = {
+      .codec = "transform", .ratio = 16, .reserved = 0, .cost = {2e8, 3e8, 15, 4000, 0}};
+  const std::string rungs = *kvt::WriteProfileRungs({&rung, 1}, "A processor");
+  Write("fuzz_profile", "rungs", rungs);
+  Write("fuzz_profile", "profile_with_rungs", profile + rungs);
   Write("fuzz_calibration", "restored", absl::StrCat("r", calibration->Save()));
   Write("fuzz_calibration", "finished", absl::StrCat("f", calibration->Save()));
   kvt::fuzz::Rows rows(model, 4);

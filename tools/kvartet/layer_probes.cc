@@ -9,7 +9,6 @@
 
 #include "kvartet/half.h"
 #include "kvartet/key_frame.h"
-#include "kvartet/quality_metrics.h"
 #include "kvartet/stream_codec.h"
 
 namespace kvt::cli {
@@ -18,8 +17,7 @@ namespace {
 constexpr uint32_t kGroupLayers = 2;
 constexpr uint32_t kRatio = 16;
 constexpr uint32_t kSinks = 4, kWindow = 16;  // tokens that are kept raw, as when caches are moved
-constexpr size_t kMostContext = 1024, kContinuation = 96;
-constexpr double kRidge = 1e-3;  // as the library adds it to a metric
+constexpr double kRidge = 1e-3;               // as the library adds it to a metric
 constexpr double kLeastDivergence = 1e-9;
 constexpr double kLeastPart = 0.1;  // of a divergence, that is the error's own whatever is taken off
 constexpr size_t kFloors = 3;       // depths at which the least change is tried: first, middle and last pair
@@ -103,8 +101,8 @@ class Probes {
   void Stop() { stop_ = true; }
 
   std::vector<Effect> Measure(const ProbeDocument& document) {
-    const std::unique_ptr<engine::Session> session = NewSession(document);
-    const std::vector<float> full = Force(*session, document, document.rows);
+    ForcedOutput output(engine_, document);
+    const std::vector<float> full = output.Logits(document.rows);
     const engine::KvBlob coded = Code(document);
     const engine::KvBlob mixed = Take(document.rows.Slice(0, document.rows.tokens()), "rows");
     std::vector<Effect> effects;
@@ -116,7 +114,7 @@ class Probes {
         CopyRows(coded, stream, layer, mixed);
         effect.distortion += Distortion(document.rows, coded, stream, layer);
       }
-      effect.divergence = Divergence(full, Force(*session, document, mixed));
+      effect.divergence = output.Divergence(full, output.Logits(mixed));
       for (size_t layer = begin; layer < end; ++layer) CopyRows(document.rows, stream, layer, mixed);
       effects.push_back(effect);
       ++done_;
@@ -124,7 +122,7 @@ class Probes {
     for (size_t floor = 0; floor < kFloors && !stop_; ++floor) {
       const size_t layer = FloorPair(floor) * kGroupLayers;
       FlipLastBits(mixed, 1, layer);
-      effects.push_back({Divergence(full, Force(*session, document, mixed)), 0});
+      effects.push_back({output.Divergence(full, output.Logits(mixed)), 0});
       CopyRows(document.rows, 1, layer, mixed);
       ++done_;
     }
@@ -132,28 +130,6 @@ class Probes {
   }
 
  private:
-  std::unique_ptr<engine::Session> NewSession(const ProbeDocument& document) const {
-    engine::SessionOptions options;
-    options.context_tokens = static_cast<int32_t>(document.context.size() + document.continuation.size());
-    options.max_rows = static_cast<int32_t>(document.continuation.size());
-    return Take(engine_.NewSession(options), "session");
-  }
-
-  // The logits of the continuation after these rows.
-  std::vector<float> Force(engine::Session& session, const ProbeDocument& document,
-                           const engine::KvBlob& rows) const {
-    Take(session.Truncate(0), "truncate");
-    Take(session.Commit(rows), "commit");
-    Take(session.DecodeBatch(document.continuation), "continuation");
-    std::vector<float> logits;
-    logits.reserve(document.continuation.size() * static_cast<size_t>(engine_.geometry().vocab));
-    for (size_t row = 0; row < document.continuation.size(); ++row) {
-      const std::span<const float> own = session.Logits(static_cast<int32_t>(row));
-      logits.insert(logits.end(), own.begin(), own.end());
-    }
-    return logits;
-  }
-
   engine::KvBlob Code(const ProbeDocument& document) const {
     const StreamName name = NameStream(model_, document.context, "probe");
     kvt_codec_report_t report;
@@ -182,14 +158,6 @@ class Probes {
       }
     }
     return sum / from.tokens;
-  }
-
-  double Divergence(const std::vector<float>& full, const std::vector<float>& other) const {
-    const auto vocab = static_cast<size_t>(engine_.geometry().vocab);
-    double sum = 0;
-    for (size_t at = 0; at < full.size(); at += vocab)
-      sum += KlDivergence(std::span(full).subspan(at, vocab), std::span(other).subspan(at, vocab));
-    return sum * static_cast<double>(vocab) / static_cast<double>(full.size());
   }
 
   const engine::Engine& engine_;
@@ -244,15 +212,6 @@ double Floor(std::span<const Effect> tried, const Probes& probes, size_t pair) {
 }
 
 }  // namespace
-
-ProbeDocument CutProbe(std::span<const int32_t> tokens, const engine::KvBlob& rows) {
-  const size_t continuation = std::min(kContinuation, tokens.size() / 4);
-  const size_t context = std::min(kMostContext, tokens.size() - continuation);
-  const std::span<const int32_t> first = tokens.first(context), last = tokens.subspan(context, continuation);
-  return {{first.begin(), first.end()},
-          {last.begin(), last.end()},
-          Take(rows.Slice(0, static_cast<int32_t>(context)), "rows")};
-}
 
 std::array<std::vector<float>, 2> MeasureLayerWeights(const engine::Engine& engine, const Model& model,
                                                       const HeadMatrices& matrices,

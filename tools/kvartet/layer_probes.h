@@ -14,20 +14,13 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "kvartet/forced_output.h"
 #include "kvartet/library.h"
 #include "kvartet/metric.h"
 
 namespace kvt::cli {
 
 inline constexpr size_t kProbeDocuments = 6;
-
-struct ProbeDocument {
-  std::vector<int32_t> context, continuation;  // tokens
-  engine::KvBlob rows;                         // of the context
-};
-
-// Cuts a document of at least 64 tokens; `rows` are of all its tokens.
-ProbeDocument CutProbe(std::span<const int32_t> tokens, const engine::KvBlob& rows);
 
 // By stream (K, V) and layer. `show` is called with how many of how many probes are done. Throws Failure.
 std::array<std::vector<float>, 2> MeasureLayerWeights(const engine::Engine& engine, const Model& model,

@@ -200,6 +200,35 @@ TEST(PlannerTest, ARungThatEnlargesNeverPays) {
   EXPECT_EQ(*(*Planner::Create(options))->Crossover(0, 1, kBytes), 0);
 }
 
+// Copies overlap with the link, so that they are no constant.
+TEST(PlannerTest, LearnsWhatNoneCopies) {
+  kvt_planner_options_t options = DefaultPlannerOptions();
+  const kvt_codec_rung_t never = {.encode_rate = 1e3, .decode_rate = 1e3, .ratio = 2};
+  options.rungs = &never;
+  options.rung_count = 1;
+  const auto planner = *Planner::Create(options);
+  for (const bool judge : {false, true}) {
+    for (int i = 0; i < 20; ++i) {
+      for (const double bandwidth : Bandwidths()) {
+        kvt_codec_request_t request = DefaultCodecRequest();
+        request.bytes = kBytes;
+        request.bandwidth = bandwidth;
+        request.segments = 16;
+        const auto choice = planner->Pick(request);
+        ASSERT_EQ(choice->rung, KVT_RUNG_NONE);
+        const double copy = kBytes / 6e9, send = kBytes / bandwidth;
+        const double seconds =
+            TransferTime({.encode = copy, .send = send, .decode = copy / 2, .segments = 16}, {1, 1, 0});
+        EXPECT_DOUBLE_EQ(choice->model, send);
+        if (judge) {
+          EXPECT_NEAR(choice->seconds, seconds, 0.05 * seconds) << bandwidth;
+        }
+        ASSERT_TRUE(planner->Observe(*choice, seconds).ok());
+      }
+    }
+  }
+}
+
 TEST(PlannerTest, ItNoticesThatAHostBecameBusy) {
   const auto planner = MakePlanner(1);
   kvt_codec_request_t request = DefaultCodecRequest();

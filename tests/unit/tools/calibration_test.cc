@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "kvartet/files.h"
+#include "kvartet/prefill_ahead.h"
+#include "kvartet/profile.h"
+#include "kvartet/rung_costs.h"
 #include "unit/engine/model_fixture.h"
 #include "unit/tools/scratch_folder.h"
 
@@ -98,6 +103,35 @@ TEST_F(Calibrating, DoesNotDependOnTheNumberOfJobs) {
   const std::vector<uint8_t> one = Profile(folder_.At("state.a"));
   settings_.jobs = 3;
   EXPECT_TRUE(Profile(folder_.At("state.b")) == one);
+}
+
+TEST_F(Calibrating, MeasuresWhatCodecsCost) {
+  const CalibrationPlan plan = Plan();
+  const std::vector<uint8_t> profile = Profile(folder_.At("state"));
+  PrefillAhead ahead(engine::TestEngine(), plan.documents, 0, 1);
+  const PrefilledDocument document = ahead.Next([](size_t) {});
+  const ProbeDocument probe = CutProbe(plan.documents[0].tokens, document.blob);
+  // Without transform at 16.
+  const auto rungs = MeasureRungs(engine::TestEngine(), model_, probe, profile, 17);
+  ASSERT_EQ(rungs.size(), 5u);
+  for (const kvt_profile_rung_t& rung : rungs) {
+    EXPECT_GT(rung.cost.encode_rate, 1e5) << rung.codec;
+    EXPECT_GT(rung.cost.decode_rate, 1e5) << rung.codec;
+    EXPECT_GT(rung.cost.ratio, 1) << rung.codec;
+    EXPECT_EQ(rung.cost.quality_class == 0, std::string(rung.codec) == "lossless") << rung.codec;
+  }
+  EXPECT_LT(rungs[1].cost.quality_class, rungs[4].cost.quality_class);
+  EXPECT_GT(rungs[4].cost.ratio, rungs[3].cost.ratio);
+
+  const std::string processor = ProcessorName();
+  EXPECT_FALSE(processor.empty());
+  const std::vector<uint8_t> with = ProfileWithRungs(profile, rungs, processor);
+  EXPECT_EQ(ProfileFingerprint(with), ProfileFingerprint(profile));
+  std::vector<kvt_profile_rung_t> read(rungs.size());
+  size_t needed = 0;
+  ASSERT_EQ(kvt_profile_rungs(with.data(), with.size(), read.data(), read.size(), &needed), KVT_OK);
+  EXPECT_EQ(needed, rungs.size());
+  EXPECT_EQ(std::memcmp(read.data(), rungs.data(), needed * sizeof read[0]), 0);
 }
 
 TEST_F(Calibrating, LeavesAStateOfSomethingElseAlone) {
