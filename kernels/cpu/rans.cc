@@ -183,7 +183,7 @@ void FillEntries(const uint16_t* frequencies, uint32_t bits, uint32_t* entries) 
   const auto places = hn::Iota(d, 0u), step = hn::Set(d, static_cast<uint32_t>(kLanes));
   const size_t total = size_t{1} << bits;
   size_t start = 0;
-  for (uint32_t symbol = 0; symbol < kRansSymbols; ++symbol) {
+  for (uint32_t symbol = 0; symbol < kRansSymbols && start < total; ++symbol) {
     const uint32_t frequency = frequencies[symbol];
     if (frequency == 0) continue;
     const size_t end = start + frequency;

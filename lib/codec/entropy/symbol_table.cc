@@ -79,9 +79,12 @@ void SymbolTable::Settle() {
   };
   std::array<Used, kRansSymbols> used;
   size_t count = 0;
-  for (uint32_t s = 0; s < kRansSymbols; ++s) {
-    used[count] = {s, kWeights.weights[levels_[s]]};
-    count += levels_[s] != 0 ? 1 : 0;
+  for (uint32_t first = 0; first < kRansSymbols; first += 8) {
+    if (LoadLe<uint64_t>(levels_.data() + first) == 0) continue;
+    for (uint32_t s = first; s < first + 8; ++s) {
+      used[count] = {s, kWeights.weights[levels_[s]]};
+      count += levels_[s] != 0 ? 1 : 0;
+    }
   }
   // Two symbols at least, so that no frequency is 2^bits.
   if (count == 1) {
