@@ -51,8 +51,8 @@ KVT_API void kvt_cache_destroy(kvt_cache_t cache);
  * (not a whole frame); KVT_ERR_MISMATCH (the frame carries another key); KVT_ERR_DISK_FULL; KVT_ERR_IO;
  * KVT_ERR_LIMIT (memory, capacity, open files); KVT_ERR_OUT_OF_MEMORY; KVT_ERR_VERSION (a frame of another
  * format version); KVT_ERR_CANCELLED; KVT_ERR_TIMEOUT. When the key is there already with a frame of the same
- * model, namespace, layers, heads, tokens, codec with parameters, and profile, that one is kept: KVT_OK.
- * Otherwise the new frame replaces it.
+ * model, namespace, layers, heads, tokens, codec with parameters but dense's quantiser, and profile, that one
+ * is kept: KVT_OK. Otherwise the new frame replaces it, as it does when a profile's frame has other bytes.
  * @param operation out.
  * @return KVT_OK: submitted; KVT_ERR_INVALID_ARGUMENT (also: more than 2^24 items, a key that is all zero);
  * KVT_ERR_CLOSED; KVT_ERR_LIMIT (65,536 operations run or wait to be taken); KVT_ERR_STALE_HANDLE;
@@ -63,8 +63,9 @@ KVT_API kvt_status_t kvt_cache_submit_put(kvt_cache_t cache, const uint8_t* keys
 
 /* Encodes blocks of a view and puts them: block i is tokens [spec->token_begin + i x block_tokens, ...) of
  * the view under key i. A block whose key is there already, with a frame that this store would give but for
- * its exempt tokens, or with more layers, is not encoded: KVT_OK. A frame of another form (other layers or
- * heads, another codec or profile) is replaced: a key has one frame, that of what was stored last.
+ * its exempt tokens and dense's quantiser, or with more layers, is not encoded: KVT_OK. A frame of another
+ * form (other layers or heads, another codec or profile) is replaced: a key has one frame, that of what was
+ * stored last.
  * @param spec  layers, first token, exempt tokens (counted from the ends of the whole run of blocks) and
  * namespace digest; token count and key are set per block.
  * @param block_tokens  a multiple of KVT_GRAIN_TOKENS up to 65,536.

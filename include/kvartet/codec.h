@@ -40,7 +40,7 @@ enum {
                           step */
 };
 
-/* How dense rounds components, in kvt_codec_options_t.quantiser. Any codec of the model decodes both. */
+/* How dense rounds components, in kvt_codec_options_t.quantiser. Any codec with the profile decodes both. */
 enum {
   KVT_QUANTISER_TRELLIS = 1, /* trellis-coded quantisation with 8 states */
   KVT_QUANTISER_SCALAR = 2   /* one uniform quantiser: faster to encode, and loses more at the same bytes */

@@ -115,7 +115,8 @@ KVT_API kvt_status_t kvt_profile_fingerprint(const uint8_t* profile, size_t prof
                                              uint8_t fingerprint[KVT_FINGERPRINT_BYTES]);
 
 /* Describes a profile as JSON (UTF-8, no NUL) after checking it whole. `mflop` has, for codecs transform and
- * dense at each ratio, the millions of multiplications and additions a token that its products take each way.
+ * dense (by its trellis) at each ratio, the millions of multiplications and additions a token that its
+ * products take each way.
  * @return KVT_OK; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_CORRUPT; KVT_ERR_VERSION; KVT_ERR_INVALID_ARGUMENT.
  * Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_profile_describe(const uint8_t* profile, size_t profile_len, char* buf, size_t cap,
@@ -162,7 +163,8 @@ KVT_API kvt_status_t kvt_profile_wrap(const uint8_t* profile, size_t profile_len
                                       const uint8_t* namespace_digest, uint8_t* buf, size_t cap,
                                       size_t* needed);
 
-/* Checks such a frame whole and copies the profile out.
+/* Checks such a frame whole and copies the profile out. Its key vouches for the profile, not for rungs that
+ * follow it.
  * @return KVT_OK; KVT_ERR_BUFFER_TOO_SMALL; KVT_ERR_CORRUPT; KVT_ERR_VERSION; KVT_ERR_MISMATCH (a frame of
  * something else, or under another key); KVT_ERR_INVALID_ARGUMENT. Threads: any. Blocks: no. Since: 0.1. */
 KVT_API kvt_status_t kvt_profile_unwrap(const uint8_t* frame, size_t frame_len, uint8_t* buf, size_t cap,

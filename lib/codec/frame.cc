@@ -24,7 +24,13 @@ FrameSummary Summarise(const FrameHeader& header) {
 
 bool SameForm(Bytes a, Bytes b) {
   const auto header_a = ParseFront(a), header_b = ParseFront(b);
-  return header_a.ok() && header_b.ok() && Covers(*header_a, *header_b) && Covers(*header_b, *header_a);
+  if (!header_a.ok() || !header_b.ok() || !Covers(*header_a, *header_b) || !Covers(*header_b, *header_a))
+    return false;
+  // What may follow a profile shows in nothing else: its key is that of the profile alone.
+  return header_a->codec != kProfileCodec ||
+         std::equal(header_a->segments.begin(), header_a->segments.end(), header_b->segments.begin(),
+                    header_b->segments.end(),
+                    [](const Segment& x, const Segment& y) { return x.checksum == y.checksum; });
 }
 
 StatusOr<FrameSummary> InspectFrame(Bytes frame) {

@@ -21,6 +21,9 @@ inline constexpr uint32_t kFrameHeaderBytesMax = 16u << 20;
 // No frame holds more tokens, so no product of a frame's extents overflows 64 bits.
 inline constexpr uint64_t kFrameTokensMax = uint64_t{1} << 36;
 
+// The codec's name in frames that hold a profile.
+inline constexpr absl::string_view kProfileCodec = "profile";
+
 inline constexpr uint64_t AlignFrame(uint64_t bytes) {
   return (bytes + kFrameAlignment - 1) / kFrameAlignment * kFrameAlignment;
 }

@@ -7,7 +7,6 @@
 namespace kvt {
 namespace {
 
-constexpr absl::string_view kCodecName = "profile";
 constexpr absl::string_view kKeyLabel = "kvartet profile";
 
 }  // namespace
@@ -33,7 +32,7 @@ StatusOr<std::string> WrapProfile(Bytes profile, const NamespaceDigest& namespac
   // One opaque segment of one token, layer and head.
   header.layer_end = header.head_end = header.streams = 1;
   header.element = parsed->facts().element;
-  header.codec = std::string(kCodecName);
+  header.codec = std::string(kProfileCodec);
   header.tokens = 1;
   Segment segment;
   segment.layer_end = segment.head_end = 1;
@@ -52,7 +51,7 @@ StatusOr<std::string> WrapProfile(Bytes profile, const NamespaceDigest& namespac
 
 StatusOr<Bytes> UnwrapProfile(Bytes frame) {
   KVT_ASSIGN_OR_RETURN(const FrameHeader header, ParseFrame(frame));
-  if (header.codec != kCodecName || header.segments.size() != 1) {
+  if (header.codec != kProfileCodec || header.segments.size() != 1) {
     return Error(KVT_ERR_MISMATCH,
                  absl::StrCat("frame: codec is ", header.codec, " with ", header.segments.size(),
                               " segments, expected profile with 1"));

@@ -237,6 +237,20 @@ static void ProfileInCache(void) {
   uint8_t* back = malloc(PROFILE_CAP);
   CHECK_OK(kvt_profile_unwrap(wrapped, needed, back, PROFILE_CAP, &back_len));
   CHECK(back_len == profile_len && memcmp(back, profile, profile_len) == 0);
+
+  /* Rungs change neither key nor fingerprint, and what was measured last is what the cache has. */
+  for (int round = 1; round <= 2; ++round) {
+    kvt_profile_rung_t rung = {.codec = "int8", .cost = {1e9 * round, 2e9, 1.9, 1, 0}}, kept;
+    CHECK_OK(kvt_profile_set_rungs(profile, profile_len, &rung, 1, "here", 4, back, PROFILE_CAP, &back_len));
+    CHECK_OK(kvt_profile_wrap(back, back_len, kit.digest, wrapped, PROFILE_CAP, &needed));
+    CHECK_OK(kvt_cache_put(kit.cache, key, wrapped, needed));
+    memset(wrapped, 0, PROFILE_CAP);
+    CHECK_OK(kvt_cache_get(kit.cache, key, wrapped, PROFILE_CAP, &needed));
+    CHECK_OK(kvt_profile_unwrap(wrapped, needed, back, PROFILE_CAP, &back_len));
+    size_t count = 0;
+    CHECK_OK(kvt_profile_rungs(back, back_len, &kept, 1, &count));
+    CHECK(count == 1 && kept.cost.encode_rate == rung.cost.encode_rate);
+  }
   free(back);
 }
 

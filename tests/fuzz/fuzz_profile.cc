@@ -63,13 +63,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < kvt::kProfilePrefixBytes) return 0;
   std::vector<uint8_t> sealed(data, data + size);
   const auto header = kvt::LoadLe<uint64_t>(data + kHeaderLengthAt);
+  // A payload that ends early leaves what follows to be rungs.
+  uint64_t own = size;
   if (header <= size) {
     const uint64_t payload_at = kvt::AlignFrame(kvt::kProfilePrefixBytes + header);
-    if (payload_at <= size) kvt::StoreLe<uint64_t>(sealed.data() + kPayloadLengthAt, size - payload_at);
+    const auto payload = kvt::LoadLe<uint64_t>(data + kPayloadLengthAt);
+    if (payload_at <= size && payload <= size - payload_at) {
+      own = payload_at + payload;
+    } else if (payload_at <= size) {
+      kvt::StoreLe<uint64_t>(sealed.data() + kPayloadLengthAt, size - payload_at);
+    }
   }
   kvt::kernels::HashCopy hash(nullptr);
   hash.Add(sealed.data(), kChecksumAt);
-  hash.Add(sealed.data() + kvt::kProfilePrefixBytes, size - kvt::kProfilePrefixBytes);
+  hash.Add(sealed.data() + kvt::kProfilePrefixBytes, own - kvt::kProfilePrefixBytes);
   kvt::StoreLe<uint64_t>(sealed.data() + kChecksumAt, hash.Digest());
   Read(kvt::Bytes(sealed));
   return 0;
