@@ -237,7 +237,12 @@ Status Session::Keep(std::span<const int32_t> positions) {
       next = position + 1;
     }
     s.held.assign(positions.begin(), positions.end());
-    return s.Compact();
+    try {
+      return s.Compact();
+    } catch (...) {
+      s.Cut(0);
+      throw;
+    }
   });
 }
 

@@ -34,6 +34,18 @@ size_t CharacterBytes(const unsigned char* text, size_t left) {
   return size;
 }
 
+// A file's name as UTF-8, for reports: bytes that are none are question marks.
+std::string NameOf(const std::string& path) {
+  std::string name = std::filesystem::path(path).filename().string();
+  for (size_t at = 0; at < name.size();) {
+    const size_t size =
+        CharacterBytes(reinterpret_cast<const unsigned char*>(name.data()) + at, name.size() - at);
+    if (size == 0) name[at] = '?';
+    at += std::max<size_t>(size, 1);
+  }
+  return name;
+}
+
 std::string ReadBytes(const std::string& path) {
   std::error_code code;
   if (std::filesystem::is_directory(path, code)) throw Failure(path + ": is a folder, not a text file");
@@ -100,7 +112,7 @@ std::vector<TextDocument> ReadDocuments(const engine::Engine& engine, std::span<
       left = left.subspan(own.size());
       TextDocument document;
       document.index = i;
-      document.name = std::filesystem::path(path).filename().string();
+      document.name = NameOf(path);
       if (i > 0) document.name += "#" + std::to_string(i + 1);
       document.tokens = head;
       document.tokens.insert(document.tokens.end(), own.begin(), own.end());

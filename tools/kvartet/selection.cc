@@ -66,6 +66,7 @@ int RunSelection(const SelectionSettings& settings) {
   report.token_bytes = geometry.kv.token_bytes();
   CheckSettings(settings, geometry.trained_context);
   const std::vector<TextDocument> documents = Documents(settings, *engine);
+  for (const TextDocument& document : documents) CheckBudgets(settings, document);
   const Model model = MakeModel(geometry);
   SelectionRun run(*engine, model, settings);
   for (const TextDocument& document : documents) {

@@ -21,7 +21,7 @@ struct SelectionSettings {
   std::vector<int32_t> budgets = {25};  // percent of the context, or of the long output, that stays
   int32_t context = 1536;     // first tokens of a text, which are prefilled; a shorter text is taken whole
   int32_t tokens = 128;       // of output after it
-  int32_t prompt = 256;       // first tokens of a text that a long output follows; they all stay
+  int32_t prompt = 256;       // first tokens of a text that a long output follows; all but the last stay
   int32_t long_tokens = 768;  // of long output; 0: none
   int32_t every = 128;        // tokens of it between thinnings
   int32_t sinks = 4;          // first tokens of the context that always stay

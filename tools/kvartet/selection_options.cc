@@ -31,7 +31,7 @@ CLI::App* AddSelection(CLI::App* app, SelectionSettings* settings) {
       ->capture_default_str();
   select
       ->add_option("--prompt", settings->prompt,
-                   "first tokens of a text from which a long output is generated; all of them stay")
+                   "first tokens of a text from which a long output is generated; all but the last stay")
       ->check(CLI::Range(64, 1'000'000))
       ->capture_default_str();
   select->add_option("--long", settings->long_tokens, "tokens of long output; 0: leave it out")

@@ -36,7 +36,8 @@ std::string Conditions(const SelectionReport& report) {
   if (settings.long_tokens > 0) {
     text += " Long generation: " + std::to_string(settings.long_tokens) +
             " tokens of output follow a prompt of " + std::to_string(settings.prompt) +
-            " that stays whole, and are thinned every " + std::to_string(settings.every) + " tokens.";
+            " whose tokens all stay but the last, and are thinned every " + std::to_string(settings.every) +
+            " tokens.";
     const auto found = std::count_if(report.documents.begin(), report.documents.end(),
                                      [](const SelectionDocument& document) { return document.thresholds; });
     text += " ThinKV told three kinds of thoughts apart in " + std::to_string(found) +

@@ -21,6 +21,23 @@ int32_t Share(size_t tokens, int32_t percent) {
 
 }  // namespace
 
+void CheckBudgets(const SelectionSettings& settings, const TextDocument& document) {
+  const auto check = [&](const char* what, size_t tokens, int32_t least, const char* options) {
+    for (const int32_t percent : settings.budgets) {
+      const int32_t share = Share(tokens, percent);
+      if (share >= least) continue;
+      throw Failure(document.name + ": --budget " + std::to_string(percent) + " keeps " +
+                    std::to_string(share) + " of " + std::to_string(tokens) + " tokens of " + what +
+                    ", fewer than the " + std::to_string(least) + " that always stay (" + options + ")");
+    }
+  };
+  // The last token of a context is the first of its output.
+  const size_t context = std::min(document.tokens.size(), static_cast<size_t>(settings.context)) - 1;
+  check("the context", context, settings.window + settings.sinks, "--window and --sinks");
+  if (settings.long_tokens > 0)
+    check("the long output", static_cast<size_t>(settings.long_tokens), settings.window, "--window");
+}
+
 SelectionRun::SelectionRun(const engine::Engine& engine, const Model& model,
                            const SelectionSettings& settings)
     : engine_(engine), model_(model), settings_(settings) {
@@ -97,15 +114,8 @@ SelectionRun::Reference SelectionRun::Refer(const std::string& stage, std::span<
 SelectionLimits SelectionRun::LimitsOf(const Reference& reference, int32_t percent) const {
   const bool once = reference.stage == kPrefillStage;
   const size_t tokens = once ? static_cast<size_t>(reference.rows.tokens()) : reference.inputs.size();
-  const int32_t share = Share(tokens, percent);
-  const int32_t least = settings_.window + (once ? settings_.sinks : 0);
-  if (share < least) {
-    throw Failure("--budget " + std::to_string(percent) + " keeps " + std::to_string(share) + " of " +
-                  std::to_string(tokens) + " tokens, fewer than the " + std::to_string(least) +
-                  " that always stay (--window" + (once ? " and --sinks)" : ")"));
-  }
   SelectionLimits limits;
-  limits.budget = static_cast<uint32_t>(share) + (once ? 0 : reference.first);
+  limits.budget = static_cast<uint32_t>(Share(tokens, percent)) + (once ? 0 : reference.first);
   limits.first = reference.first;
   limits.window = static_cast<uint32_t>(settings_.window);
   limits.thresholds = reference.thresholds;

@@ -18,6 +18,9 @@
 
 namespace kvt::cli {
 
+// Throws Failure when a budget leaves a document fewer tokens than always stay.
+void CheckBudgets(const SelectionSettings& settings, const TextDocument& document);
+
 class SelectionRun {
  public:
   using Show = std::function<void(const std::string&)>;

@@ -106,7 +106,10 @@ TEST(KvBlob, SliceHoldsTheSameRows) {
 
 TEST(KvBlob, HoldsRowsOfPositionsWithGaps) {
   KvBlob blob = *KvBlob::Create(kGeometry, {3, 4, 9});
-  std::fill_n(blob.K(2).base, 3 * blob.K(2).token_stride, uint8_t{7});
+  for (const RowView& rows : {blob.K(2), blob.V(2)}) {
+    for (int32_t t = 0; t < 3; ++t)
+      std::fill_n(rows.base + t * rows.token_stride, rows.token_stride, static_cast<uint8_t>(7 + t));
+  }
   EXPECT_TRUE(blob.has_gaps());
   EXPECT_FALSE(Filled(3, 3).has_gaps());
   EXPECT_EQ(blob.pos_begin(), 3);
@@ -118,7 +121,13 @@ TEST(KvBlob, HoldsRowsOfPositionsWithGaps) {
   EXPECT_THAT(KvBlob::FromBytes(kGeometry, blob.bytes())->positions(), ElementsAre(3, 4, 9));
   const auto slice = blob.Slice(4, 10);
   EXPECT_THAT(slice->positions(), ElementsAre(4, 9));
-  EXPECT_EQ(slice->K(2).base[0], 7);
+  for (const RowView& rows : {slice->K(2), slice->V(2)}) {
+    EXPECT_EQ(rows.base[0], 8);
+    EXPECT_EQ(rows.base[2 * rows.token_stride - 1], 9);
+  }
+  const auto last = blob.Slice(9, 10);
+  EXPECT_THAT(last->positions(), ElementsAre(9));
+  for (const RowView& rows : {last->K(2), last->V(2)}) EXPECT_EQ(rows.base[0], 9);
   EXPECT_FALSE(blob.Slice(5, 9).ok());
   EXPECT_THAT(KvBlob::Create(kGeometry, {3, 3}).error().message, HasSubstr("positions[1] is 3"));
   EXPECT_THAT(KvBlob::Create(kGeometry, {-1}).error().message, HasSubstr("positions[0] is -1"));

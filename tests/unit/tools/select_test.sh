@@ -83,4 +83,4 @@ refused "--every is 64, must be less than the 64 of --long" "$work/text.txt"
 sizes=(--context 8190 --tokens 12)
 refused "--context is 8190 and --tokens is 12, together more than the model's context" "$work/text.txt"
 sizes=(--context 256 --tokens 1 --long 0)
-refused "--budget 3 keeps 8 of 255 tokens, fewer than the 20 that always stay" "$work/text.txt" --budget 3
+refused "text.txt: --budget 3 keeps 8 of 255 tokens of the context, fewer than the 20 that always stay" "$work/text.txt" --budget 3

@@ -64,14 +64,15 @@ engine::Captured Looking(const std::vector<int32_t>& positions, size_t count, si
 
 class SelectionPolicyTest : public ::testing::Test {
  protected:
-  SelectionPolicy Policy(const char* label, uint32_t budget, uint32_t first = 2) {
+  SelectionPolicy Policy(const char* label, uint32_t budget, uint32_t first = 2,
+                         const ThoughtThresholds& thresholds = {}) {
     SelectionMethod method;
     for (const std::vector<SelectionMethod>& methods : {PrefillMethods(), LongMethods()}) {
       for (const SelectionMethod& each : methods) {
         if (each.label == label) method = each;
       }
     }
-    return {model_, method, {.budget = budget, .first = first, .window = 4, .thresholds = {}}};
+    return {model_, method, {.budget = budget, .first = first, .window = 4, .thresholds = thresholds}};
   }
 
   const Model model_ = MakeModel(Tiny());
@@ -115,6 +116,21 @@ TEST_F(SelectionPolicyTest, ThinkvThinsEarlierThoughtsAndKeepsTheLast) {
   EXPECT_EQ(kept[9], 40u);
 }
 
+// What was looked at sparsely is a transition when both thresholds are below its sparsity: the thoughts
+// before it are thinned though all would fit. Between the thresholds, and below both, everything stays.
+TEST_F(SelectionPolicyTest, ThinkvThinsAfterATransitionWhateverTheBudget) {
+  const auto kept = [&](float low, float high) {
+    SelectionPolicy policy = Policy("thinkv", 100, 8, std::pair(low, high));
+    std::vector<int32_t> held = Positions(72, 1);
+    std::vector<int32_t> before(held.begin(), held.begin() + 40);
+    EXPECT_EQ(policy.Choose(RowsAt(before), Looking(before, 32, 5)).size(), 40u);
+    return policy.Choose(RowsAt(held), Looking(held, 32, 5)).size();
+  };
+  EXPECT_LT(kept(0, 0), 72u);
+  EXPECT_EQ(kept(0, 1), 72u);
+  EXPECT_EQ(kept(1, 1), 72u);
+}
+
 TEST_F(SelectionPolicyTest, OnlyCamMerges) {
   const engine::Captured captured = Looking(positions_, 4, 5);
   SelectionPolicy merging = Policy("snapkv+cam", 14);
@@ -146,6 +162,14 @@ TEST_F(SelectionPolicyTest, ThresholdsNeedPiecesOfThreeKinds) {
   const std::vector<int32_t> few = Positions(200, 1), many = Positions(600, 1);
   EXPECT_FALSE(FindThresholds(model_, RowsAt(few), Looking(few, 160, 5)).has_value());
   EXPECT_FALSE(FindThresholds(model_, RowsAt(many), Looking(many, 544, 5)).has_value());
+  // Pieces that look at all tokens, at half of them and at an eighth.
+  engine::Captured captured = Looking(many, 576, 0);
+  const size_t looked_at[] = {0, 4, 1};
+  for (size_t i = 0; i < captured.queries.size(); ++i)
+    captured.queries[i] = i % kDim < looked_at[i / kDim % captured.rows() / 32 % 3] ? 8 : 0;
+  const ThoughtThresholds thresholds = FindThresholds(model_, RowsAt(many), captured);
+  ASSERT_TRUE(thresholds.has_value());
+  EXPECT_LT(thresholds->first, thresholds->second);
 }
 
 }  // namespace
