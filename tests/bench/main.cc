@@ -90,19 +90,18 @@ int Main(int argc, char** argv) {
     }
   }
   const auto& entries = Entries();
-  if (!area.empty() &&
-      std::none_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.area == area; }))
-    Fail("no area " + area);
-  if (!only.empty() &&
-      std::none_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == only; }))
-    Fail("no bench " + only);
+  const auto wanted = [&](const Entry& entry) {
+    return (area.empty() || entry.area == area) && (only.empty() || entry.name == only);
+  };
+  if (std::none_of(entries.begin(), entries.end(), wanted))
+    Fail("no bench " + only + (area.empty() ? "" : " in area " + area));
   nlohmann::ordered_json report = {
       {"schema", 1}, {"machine", Machine()}, {"bars", nlohmann::ordered_json::array()}};
   std::string markdown =
       "| bar | value | bar | met | peer | rounds | spread | figures |\n|---|---|---|---|---|---|---|---|\n";
   bool all_ok = true;
   for (const Entry& entry : entries) {
-    if ((!area.empty() && entry.area != area) || (!only.empty() && entry.name != only)) continue;
+    if (!wanted(entry)) continue;
     std::fprintf(stderr, "bench: %s ...\n", entry.name.c_str());
     const double load = LoadAverage();
     for (const Bar& bar : entry.function()) {

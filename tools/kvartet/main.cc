@@ -77,6 +77,7 @@ int main(int argc, char** argv) {
           "--codec", settings.codec,
           "codec of the lossy ways: transform, int8, fp8, kivi8, kivi4, kivi2, rotated4 and others, or raw")
       ->check([](const std::string& name) {
+        if (name == "nested_rest") return std::string("nested_rest only completes what nested_coarse began");
         return name == "transform" ? std::string() : kvt::cli::CodecError(name);
       })
       ->capture_default_str();

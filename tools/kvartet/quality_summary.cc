@@ -81,10 +81,10 @@ MethodSummary SummariseOne(const QualityReport& report, int32_t context, size_t 
   summary.encode_gbs = token_bytes / summary.encode_us / 1e3;
   summary.decode_gbs = token_bytes / summary.decode_us / 1e3;
   if (!report.memory.empty()) summary.memory = report.memory[place];
-  if (report.mflop.contains(summary.codec)) {
-    summary.mflop =
-        report.mflop.at(summary.codec).at(std::to_string(report.methods[place].ratio)).get<double>();
-  }
+  const QualityMethod& method = report.methods[place];
+  // The profile's figures are those of the trellis.
+  if (report.mflop.contains(summary.codec) && method.quantiser != KVT_QUANTISER_SCALAR)
+    summary.mflop = report.mflop.at(summary.codec).at(std::to_string(method.ratio)).get<double>();
   return summary;
 }
 

@@ -159,8 +159,9 @@ TEST_P(LifetimeTest, PutsDuringTheEndAreKeptOrRefused) {
     std::vector<std::thread> threads;
     for (uint32_t t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t, cache = cache_] {
-        for (uint32_t i = 0; i < kFrames; ++i, puts.fetch_add(1)) {
+        for (uint32_t i = 0; i < kFrames; ++i) {
           const Status put = cache->Put(MakeKey(t * kFrames + i), AsBytes(frames[t * kFrames + i]));
+          puts.fetch_add(1);
           if (!put.ok()) {
             EXPECT_EQ(CodeOf(put), KVT_ERR_CLOSED) << put;
             return;
