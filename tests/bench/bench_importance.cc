@@ -4,6 +4,9 @@
 
 #include "bench/bench.h"
 #include "bench/bench_real_kv.h"
+#ifdef KVT_BENCH_MODEL
+#include "kvartet/captured_attention.h"
+#endif
 
 namespace kvt::bench {
 namespace {
@@ -14,26 +17,14 @@ constexpr int kRounds = 3;
 constexpr int32_t kEvery = 4;
 
 // Seconds of the pass.
-double Pass(RealKv& kv, const engine::Captured& captured) {
-  const std::vector<uint32_t> tokens(captured.positions.begin(), captured.positions.end());
-  const auto row_bytes = static_cast<int64_t>(captured.dim * sizeof(float));
-  kvt_attention_t attention;
-  kvt_attention_init(&attention, sizeof attention);
-  attention.kind = KVT_ATTENTION_QUERIES;
-  attention.layer_end = static_cast<uint32_t>(captured.layers);
-  attention.heads = static_cast<uint32_t>(captured.heads);
-  attention.rows = static_cast<uint32_t>(captured.rows());
-  attention.base = captured.queries.data();
-  attention.row_stride = row_bytes;
-  attention.head_stride = row_bytes * static_cast<int64_t>(captured.rows());
-  attention.layer_stride = attention.head_stride * static_cast<int64_t>(captured.heads);
-  attention.row_tokens = tokens.data();
+double Pass(const RealKv& kv, const engine::Captured& captured) {
+  const cli::CapturedAttention attention(captured, 0, captured.rows(), kv.rows().positions());
   const kvt_view_t* view = kv.View(true);
   std::vector<int8_t> importance(RealKv::kTokens);
   size_t needed = 0;
   return Seconds([&] {
-    Check(kvt_token_importance(kv.model(), view, &attention, nullptr, importance.data(), importance.size(),
-                               &needed),
+    Check(kvt_token_importance(kv.model(), view, attention.get(), nullptr, importance.data(),
+                               importance.size(), &needed),
           "kvt_token_importance");
   });
 }

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/engine.h"
+#include "kvartet/library.h"
 
 namespace kvt::bench {
 
@@ -21,17 +21,16 @@ class RealKv {
   static constexpr int32_t kTokens = 1536;
 
   RealKv();
-  ~RealKv() { kvt_model_destroy(model_); }
   RealKv(const RealKv&) = delete;
   RealKv& operator=(const RealKv&) = delete;
 
-  kvt_model_t model() const { return model_; }
+  kvt_model_t model() const { return model_.get(); }
   uint64_t bytes() const { return blob_[0].geometry().token_bytes() * kTokens; }
   const engine::KvBlob& rows() const { return blob_[0]; }
   bool Same() const {
     return std::equal(blob_[0].bytes().begin(), blob_[0].bytes().end(), blob_[1].bytes().begin());
   }
-  const kvt_view_t* View(bool source);
+  const kvt_view_t* View(bool source) const { return views_[source ? 0 : 1]->get(); }
 
   // An empty session on one thread; 0: it captures nothing.
   std::unique_ptr<engine::Session> NewSession(int32_t capture_every) const;
@@ -42,9 +41,8 @@ class RealKv {
   std::unique_ptr<engine::Engine> engine_;
   std::vector<int32_t> tokens_;
   std::vector<engine::KvBlob> blob_;
-  kvt_model_t model_ = 0;
-  kvt_view_t view_;
-  std::vector<void*> bases_;
+  std::vector<std::unique_ptr<cli::BlobView>> views_;
+  cli::Model model_;
 };
 
 }  // namespace kvt::bench

@@ -122,6 +122,22 @@ std::vector<TextDocument> ReadDocuments(const engine::Engine& engine, std::span<
   return documents;
 }
 
+std::vector<std::string> CollectedTexts(const std::string& folder) {
+  std::vector<std::string> files = FilesIn(folder);
+  if (files.empty())
+    throw Failure("no documents: " + folder + " is empty; run ./bootstrap deps, or name text files");
+  return files;
+}
+
+void KeepFirst(int32_t count, std::vector<std::string>* files) {
+  if (count == 0) return;
+  if (static_cast<size_t>(count) > files->size()) {
+    throw Failure("--documents is " + std::to_string(count) + ", there are " + std::to_string(files->size()) +
+                  " documents");
+  }
+  files->resize(static_cast<size_t>(count));
+}
+
 std::vector<std::string> FilesIn(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code code;

@@ -38,6 +38,12 @@ struct DocumentCut {  // min_tokens 16 or more, max_tokens no less
 std::vector<TextDocument> ReadDocuments(const engine::Engine& engine, std::span<const std::string> paths,
                                         const DocumentCut& cut);
 
+// FilesIn a folder of texts that ./bootstrap deps collects. Throws Failure when there are none.
+std::vector<std::string> CollectedTexts(const std::string& folder);
+
+// Keeps the first `count` files, the value of --documents; 0: all. Throws Failure when there are fewer.
+void KeepFirst(int32_t count, std::vector<std::string>* files);
+
 // The regular files of a folder, sorted by name; empty when there is no such folder.
 std::vector<std::string> FilesIn(const std::string& folder);
 

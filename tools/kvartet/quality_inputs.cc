@@ -70,22 +70,11 @@ ContextCut CutFor(const QualitySettings& settings, const engine::Engine& engine)
 std::vector<QualityDocument> QualityDocuments(const QualitySettings& settings, const ContextCut& cut,
                                               const engine::Engine& engine) {
   std::vector<std::string> files = settings.files;
-  if (files.empty() && settings.copy_files.empty()) {
-    const std::string folder = settings.deps + "/texts/" + (settings.full ? "quality-full" : "quality");
-    files = FilesIn(folder);
-    if (files.empty())
-      throw Failure("no documents: " + folder + " is empty; run ./bootstrap deps, or name text files");
-  }
+  if (files.empty() && settings.copy_files.empty())
+    files = CollectedTexts(settings.deps + "/texts/" + (settings.full ? "quality-full" : "quality"));
   const size_t texts = files.size();
   files.insert(files.end(), settings.copy_files.begin(), settings.copy_files.end());
-  if (settings.documents > 0) {
-    const auto asked = static_cast<size_t>(settings.documents);
-    if (asked > files.size()) {
-      throw Failure("--documents is " + std::to_string(asked) + ", there are " +
-                    std::to_string(files.size()) + " documents");
-    }
-    files.resize(asked);
-  }
+  KeepFirst(settings.documents, &files);
   const bool listed = settings.files.empty() && settings.copy_files.empty();
   DocumentCut tokens;
   tokens.min_tokens = listed ? kLeastTokens : cut.lengths.back() + cut.continuation;

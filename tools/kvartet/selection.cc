@@ -33,18 +33,8 @@ void CheckSettings(const SelectionSettings& settings, int32_t trained_context) {
 
 std::vector<TextDocument> Documents(const SelectionSettings& settings, const engine::Engine& engine) {
   std::vector<std::string> files = settings.files;
-  const std::string folder = settings.deps + "/texts/quality";
-  if (files.empty()) files = FilesIn(folder);
-  if (files.empty())
-    throw Failure("no documents: " + folder + " is empty; run ./bootstrap deps, or name text files");
-  if (settings.documents > 0) {
-    const auto asked = static_cast<size_t>(settings.documents);
-    if (asked > files.size()) {
-      throw Failure("--documents is " + std::to_string(asked) + ", there are " +
-                    std::to_string(files.size()) + " documents");
-    }
-    files.resize(asked);
-  }
+  if (files.empty()) files = CollectedTexts(settings.deps + "/texts/quality");
+  KeepFirst(settings.documents, &files);
   DocumentCut cut;
   cut.min_tokens = settings.long_tokens > 0 ? std::max(kLeastTokens, settings.prompt) : kLeastTokens;
   cut.max_tokens = std::max(settings.context, cut.min_tokens);
