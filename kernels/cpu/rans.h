@@ -7,7 +7,7 @@
 
 namespace kvt::kernels {
 
-// Whether this processor takes longer for a gather than for a load for each lane, as AMD's do up to Zen 5.
+// Whether a gather is taken to be slower than a load for each lane: on AMD's processors; measured on Zen 5.
 bool SlowGather();
 
 // One run of a stream that RansOpen opened. Writes exactly `count` bytes, whatever the stream holds.
